@@ -1,1 +1,1 @@
-"""Checkpoints and savepoints as files: what is written, where, and how a job finds its way back from it."""
+"""Checkpoints and savepoints as files: their content, their places, and how a job is restored from them."""

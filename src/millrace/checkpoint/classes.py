@@ -1,9 +1,8 @@
-"""Classes of stored values: by which name they are found again, what their instances consist of, and what becomes of
-instances whose class has changed since they were stored.
+"""Classes of stored values: their names, the fields of their instances, and how instances of a changed class are read.
 
-Fields that are new get their default, fields that are gone are dropped, the order does not matter. A class may number
+New fields get their default, removed fields are dropped, and the order of fields does not matter. A class may number
 its form (``state_version: ClassVar[int]``); instances of another version go through its class method
-``upgrade_state(version, fields) -> fields``, where ``fields`` are those that were stored.
+``upgrade_state(version, fields) -> fields``, where ``fields`` are the stored ones.
 """
 
 from __future__ import annotations
@@ -27,9 +26,10 @@ from millrace.checkpoint.moved import present_module
 from millrace.common.typeinfo import type_from_hint
 
 Classes = Mapping[str, type]
-"""name -> class: those of the program's main module, which workers can't import. The driver sends them along."""
+"""Name -> class, for classes of the program's main module. Workers can't import that, so the driver sends the
+classes."""
 Default = Callable[[], Any] | None
-"""makes the value of a field that was not stored; None for a field that needs one"""
+"""makes the value of a field that was not stored; None: the field has no default"""
 
 DATACLASS, NAMED_TUPLE, ENUM, OBJECT = "dataclass", "named tuple", "enum", "object"
 _MAIN = "__main__"
@@ -39,13 +39,13 @@ _NO_CLASSES: dict[str, type] = {}
 
 
 class MissingClassError(LookupError):
-    """There is no class of this name."""
+    """No class of this name can be imported."""
 
 
 def name_of(cls: type) -> str | None:
-    """``module:qualified name`` if the class can be found by it later on, None for local classes and their like.
+    """``module:qualified name`` if the class can be imported by it later; None for local classes and the like.
 
-    Classes of the main module have one, too: the next run of the program has that module again.
+    Classes of the main module have a name, too: the next run of the program has that module again.
     """
     module, name = cls.__module__, cls.__qualname__
     if "<locals>" in name:
@@ -62,7 +62,7 @@ def is_of_main_module(name: str) -> bool:
 
 
 def find_class(name: str, known: Classes = _NO_CLASSES) -> type:
-    """The class of a name. Raises ``MissingClassError`` that says why there is none."""
+    """The class of a name. Raises ``MissingClassError`` that says why it can't be imported."""
     if name in known:
         return known[name]
     module, _, path = name.partition(":")
@@ -98,12 +98,12 @@ def _is_named_tuple(cls: type) -> bool:
     names = getattr(cls, "_fields", None)
     if not isinstance(names, tuple) or not all(isinstance(name, str) for name in names):
         return False
-    # No attributes beyond the fields, and no own idea of how it is pickled. namedtuple() itself makes __getnewargs__.
+    # No attributes besides the fields, and no pickling of its own. namedtuple() itself makes __getnewargs__.
     return cls.__dictoffset__ == 0 and _pickles_as_usual(cls, ("__getnewargs_ex__",))
 
 
 def _consists_of_attributes(cls: type) -> bool:
-    """Whether an instance is its attributes and nothing else, and may be made without ``__init__``, as by pickle."""
+    """Whether an instance consists of its attributes only, and may be made without ``__init__``, as pickle does."""
     if not all(base.__flags__ & _HEAP_TYPE for base in cls.__mro__[:-1]):
         return False  # it extends a builtin such as dict: there is more in it than attributes
     fields = {field.name for field in dataclasses.fields(cls)}
@@ -116,7 +116,7 @@ def _consists_of_attributes(cls: type) -> bool:
 
 
 def slots_of(cls: type) -> set[str]:
-    """The attributes that have slots."""
+    """The attributes with slots."""
     named: set[str] = set()
     for base in cls.__mro__:
         slots = base.__dict__.get("__slots__", ())
@@ -129,26 +129,26 @@ def _pickles_as_usual(cls: type, refused: tuple[str, ...]) -> bool:
         return False
     if cls in copyreg.dispatch_table or any(hasattr(cls, name) for name in refused):
         return False
-    # Frozen dataclasses with slots have methods that dataclasses made.
+    # Frozen dataclasses with slots have methods that the dataclass decorator made.
     own = [getattr(cls, name, None) for name in ("__getstate__", "__setstate__")]
     usual = (None, getattr(object, "__getstate__", None))
     return all(method in usual or getattr(method, "__module__", "") == "dataclasses" for method in own)
 
 
 def reduces_by_default(cls: type) -> bool:
-    """Whether the class leaves it to Python what its pickles consist of."""
+    """Whether the class has Python's default pickling."""
     plain: Any = object
     return cls.__reduce_ex__ is plain.__reduce_ex__ and cls.__reduce__ is plain.__reduce__
 
 
 def version_of(cls: type) -> int:
-    """The ``state_version`` that the class declares, 0 without."""
+    """The ``state_version`` that the class declares; 0 without one."""
     version = getattr(cls, "state_version", 0)
     return version if type(version) is int else 0
 
 
 def fields_of(cls: Any) -> dict[str, Default]:
-    """The fields of a dataclass or named tuple, in order, with what makes their defaults."""
+    """The fields of a dataclass or named tuple, in order, with functions that make their defaults."""
     if issubclass(cls, tuple):
         defaults = getattr(cls, "_field_defaults", {})
         return {name: _constant(defaults[name]) if name in defaults else None for name in cls._fields}
@@ -166,7 +166,9 @@ def _constant(value: Any) -> Callable[[], Any]:
 
 
 def describe_class(cls: type) -> dict[str, Any]:
-    """What of a class has to be known to read its instances later, as plain JSON. The class must have a name."""
+    """The description that is needed to read instances of the class later, as plain JSON. The class must have a
+    name.
+    """
     kind = kind_of(cls)
     described: dict[str, Any] = {"name": name_of(cls), "kind": kind, "version": version_of(cls)}
     if kind in (DATACLASS, NAMED_TUPLE):
@@ -175,7 +177,9 @@ def describe_class(cls: type) -> dict[str, Any]:
 
 
 def field_types(cls: type) -> Iterable[tuple[str, Any]]:
-    """The fields and the types that their annotations declare, as plain JSON; None where they say too little."""
+    """The fields with the types that their annotations declare, as plain JSON; None where the annotation is too
+    vague.
+    """
     try:
         hints = typing.get_type_hints(cls)
     except Exception:  # names that only a type checker sees
@@ -194,7 +198,7 @@ Upgrade = Callable[[int, Any], Any]
 
 @dataclass(frozen=True)
 class Problem:
-    """Why stored values can't be read by this program."""
+    """A reason why this program can't read stored values."""
 
     of: str
     """name of the class"""
@@ -212,7 +216,7 @@ class Problem:
 
 
 class EvolutionError(RestoreError):
-    """Stored values don't fit the classes of this program; the text says which and what to do."""
+    """Stored values don't fit the classes of this program; the text says which class, and what to do."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(problems)
@@ -221,17 +225,17 @@ class EvolutionError(RestoreError):
 
 @dataclass(frozen=True)
 class Change:
-    """The way from stored instances of a class to instances of the class as it is now."""
+    """How stored instances of a class become instances of the present class."""
 
     cls: type
     stored: Sequence[str]
-    """its fields when it was stored; none for objects that have no declared fields"""
+    """the class's fields when the instances were stored; empty for classes without declared fields"""
     version: int
-    """when it was stored"""
+    """``state_version`` of the class when the instances were stored"""
     upgrade: Upgrade | None = None
-    """for instances of another version"""
+    """converts the fields of instances stored with another version; None: the version is the same"""
     fields: dict[str, Default] = field(default_factory=dict)
-    """now"""
+    """the present fields of the class, with their defaults"""
 
     @cached_property
     def is_none(self) -> bool:
@@ -243,7 +247,7 @@ class Change:
         return frozenset(self.stored)
 
     def apply(self, state: State) -> State:
-        """The attributes that an instance has now. What is no field of either time stays."""
+        """The attributes of the present instance. Attributes that were never fields are unchanged."""
         declared = self.stored_set | self.fields.keys()
         extra = {name: value for name, value in state.items() if name not in declared}
         if self.upgrade is not None:
@@ -251,14 +255,14 @@ class Change:
         return {**{name: state[name] if name in state else self.default(name) for name in self.fields}, **extra}
 
     def default(self, name: str) -> Any:
-        """The value of a field that has none."""
+        """The default of a field that was not stored."""
         make = self.fields[name]
         if make is None:
             raise EvolutionError([_no_default(self.name, name)])
         return make()
 
     def upgraded(self, state: Any) -> Any:
-        """What the class makes of the state of another version."""
+        """The fields of another version, converted by the class's ``upgrade_state``."""
         assert self.upgrade is not None
         try:
             return self.upgrade(self.version, state)
@@ -274,7 +278,7 @@ class Change:
 def change_of(stored: dict[str, Any], known: Classes) -> Change:
     """How to read instances of a class, given its description (``classes.describe_class``).
 
-    :raises EvolutionError: they can't be read.
+    :raises EvolutionError: the instances can't be read.
     """
     change, problems = examine(stored, known)
     if problems or change is None:
@@ -283,7 +287,7 @@ def change_of(stored: dict[str, Any], known: Classes) -> Change:
 
 
 def examine(stored: dict[str, Any], known: Classes) -> tuple[Change | None, list[Problem]]:
-    """The same, with everything that is in its way; no change without the class."""
+    """How to read instances of a class, as ``change_of``, with all problems in a list; None if the class is missing."""
     name, kind = stored["name"], stored["kind"]
     try:
         cls = find_class(name, known)

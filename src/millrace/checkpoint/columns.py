@@ -1,10 +1,10 @@
 """Python values as Arrow columns, and back to exactly the same values.
 
 Values of one shape become columns that DuckDB, pandas and Spark can read: numbers, text and times as such, tuples,
-rows, dataclasses and their like as structs, lists and dicts as lists and maps. What has no such shape is pickled, value
-by value. A description in plain JSON says how a column is to be read.
+rows, dataclasses and the like as structs, lists and dicts as lists and maps. Other values are pickled, one by one. A
+description in plain JSON says how a column must be read.
 
-What is not kept is that two values were one object, unless a pickle holds both.
+The identity of objects is lost: two values that were one object become two, unless one pickle contains both.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ Decode = Callable[[Any, dict[str, Any]], list[Any]]
 Described = dict[str, Any]
 
 WIDEST = 256
-"""Sequences and dicts with more fields are no records."""
+"""Sequences and dicts with more fields than this are not stored as records."""
 _KIND = "row kind"
 
 _fields_of_row, _values_of_row, _kind_of_row = attrgetter("_fields"), attrgetter("_values"), attrgetter("_row_kind")
@@ -95,7 +95,7 @@ def _encode_rows(values: Sequence[Row], encode: Encode) -> tuple[Any, Described]
 
 
 def _printable(names: Iterable[str]) -> bool:
-    """Whether Arrow takes these as names."""
+    """Whether Arrow accepts these as names."""
     try:
         return bool("".join(names).encode())  # no surrogates
     except UnicodeEncodeError:
@@ -155,7 +155,7 @@ PLAIN_FORMS: dict[str, Callable[[Any, Described, Decode], list[Any]]] = {
 
 
 def encode_class(values: Sequence[Any], cls: type, encode: Encode) -> tuple[Any, Described] | None:
-    """A column for instances of a named tuple, dataclass or enum; None if they hold more than its fields."""
+    """A column for instances of a named tuple, dataclass or enum; None if they have more than its fields."""
     name, kind = name_of(cls), kind_of(cls)
     if name is None:
         return None
@@ -172,7 +172,7 @@ def encode_class(values: Sequence[Any], cls: type, encode: Encode) -> tuple[Any,
 
 
 def _attributes(values: Sequence[Any], cls: type, names: list[str]) -> list[list[Any]] | None:
-    """The values of each field; None if an instance lacks one, or has other attributes beside them."""
+    """The values of each field; None if an instance lacks one, or has other attributes, too."""
     if cls.__dictoffset__ != 0:
         slots = slots_of(cls)
         if set(map(tuple, map(vars, values))) != {tuple(name for name in names if name not in slots)}:
@@ -194,7 +194,7 @@ def _encode_members(values: Sequence[Any], cls: Any, encode: Encode) -> tuple[An
 
 
 def decode_class(array: Any, description: Described, decode: Decode, known: Classes) -> list[Any]:
-    """The instances, as their class is now."""
+    """Instances of the present class."""
     change = change_of(description["class"], known)
     if description["form"] == ENUM:
         members: Any = change.cls
@@ -204,13 +204,13 @@ def decode_class(array: Any, description: Described, decode: Decode, known: Clas
         return list(map(tuple.__new__, repeat(change.cls), zip(*columns)))
     instances: list[Any] = list(map(object.__new__, repeat(change.cls, len(array))))
     for name, column in zip(change.fields, columns):
-        # That of the class may refuse: it is frozen. A deque without room runs the loop in C.
+        # The class's own __setattr__ may refuse, because it is frozen. A deque of length 0 runs the loop in C.
         deque(map(object.__setattr__, instances, repeat(name), column), 0)
     return instances
 
 
 def _columns_now(array: Any, description: Described, decode: Decode, change: Change) -> list[Sequence[Any]]:
-    """The values of each field that the class has now."""
+    """The values of each field of the present class."""
     children = dict(zip(change.stored, description["columns"]))
     if change.upgrade is None:
         return [
@@ -230,9 +230,9 @@ CLASS_FORMS = frozenset({DATACLASS, NAMED_TUPLE, ENUM})
 # All values
 
 INERT = "pickled data"
-"""Form of a column of pickles that are only looked at; no file says so of itself."""
+"""Form of a column of pickles that are read as data only; no stored file has this form."""
 DEEPEST = 12
-"""Values that go deeper are pickled as a whole: they may contain themselves."""
+"""Deeper values are pickled as a whole, since they may contain themselves."""
 _NONE = type(None)
 _NO_CLASSES: dict[str, type] = {}
 
@@ -274,7 +274,7 @@ def _encode_present(depth: int, values: Sequence[Any], types: set[type]) -> tupl
 
 def _encode_alike(values: Sequence[Any], cls: type, encode_inner: Any) -> tuple[Any, Described] | None:
     if cls in (list, dict):
-        # Many elements of one kind are a list rather than a record of that width.
+        # Many values of one kind are a list, not a record of that width.
         if cls is dict:
             return encode_record(values, cls, encode_inner) or encode_sequence(values, cls, encode_inner)
         return encode_sequence(values, cls, encode_inner) or encode_record(values, cls, encode_inner)
@@ -289,8 +289,8 @@ def _encode_alike(values: Sequence[Any], cls: type, encode_inner: Any) -> tuple[
 def decode(array: Any, description: Described, known: Classes = _NO_CLASSES) -> list[Any]:
     """The values of a column.
 
-    :param known: classes of the program's main module, where it can't be imported.
-    :raises EvolutionError: they don't fit the classes of this program.
+    :param known: classes of the program's main module, if it can't be imported.
+    :raises EvolutionError: the values don't fit the classes of this program.
     """
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
@@ -325,7 +325,7 @@ def children(description: Described) -> list[Described]:
 
 
 def classes_of(description: Described) -> list[Described]:
-    """The classes that the values of a column are of, or hold, as ``classes`` describes them."""
+    """The descriptions (``describe_class``) of all classes of the column's values, and of values inside them."""
     found = [description["class"]] if "class" in description else list(description.get("classes", ()))
     for child in children(description):
         found += classes_of(child)
@@ -333,13 +333,14 @@ def classes_of(description: Described) -> list[Described]:
 
 
 def check(description: Described, known: Classes = _NO_CLASSES) -> list[Problem]:
-    """Why values of a column can't be read by this program, found out without reading any."""
+    """Why this program can't read the values of a column; found without reading any."""
     problems = [problem for each in classes_of(description) for problem in examine(each, known)[1]]
     return list(dict.fromkeys(problems))
 
 
 def check_keys(description: Described, known: Classes = _NO_CLASSES) -> list[Problem]:
-    """The same for a column of keys, which must not change at all: another key would belong to another subtask."""
+    """Why this program can't use the values of a column as keys. Keys must not change at all, because a changed key
+    would belong to another subtask."""
     problems = check(description, known)
     for described in [] if problems else classes_of(description):
         change = change_of(described, known)

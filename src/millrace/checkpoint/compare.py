@@ -1,8 +1,8 @@
-"""Before anything runs: what of a checkpoint or savepoint the program takes over, what is new, what can't be taken
-over.
+"""Compares a checkpoint or savepoint with a program before anything runs: which state is restored, which is new, and
+which does not fit.
 
-Compared are the declared types of states, what is really stored where a state was declared to hold any Python value,
-and whether the state of an operator is of the same query and of the same keys.
+It compares the declared types of states, the stored values where a state was declared to hold any Python value, and
+whether the state of an operator belongs to the same query and to the same keys.
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ _FITS: dict[str, frozenset[str]] = {
     "enum": frozenset(),
     "named tuple": frozenset({"TUPLE", "ROW"}),
 }
-"""form of a column -> types that its values are of; forms that are not here tell too little"""
+"""form of a column -> types that its values may have; forms without an entry are too vague"""
 _INSTANT = "millrace.common.time:Instant"
 
 
 def compare_stored(kind: str, columns: Mapping[str, Described], declared: Described) -> str:
-    """``same``, or ``incompatible: ...`` if the columns of a state (of a table kind or distribution) hold other values
-    than its declared type says. What is pickled is taken to fit."""
+    """``same``, or ``incompatible: ...`` if the columns of a state (of a table kind or distribution) contain other
+    values than its declared type allows. Pickled values are taken to fit."""
     if kind in LIST_KINDS and declared["type"] == "LIST":
         parts = [("element", columns["value"], declared["element"])]
     elif kind in MAP_KINDS and declared["type"] == "MAP":
@@ -86,7 +86,7 @@ def _misfits(stored: Described, wanted: Described, path: str) -> Iterator[str]:
 
 
 def _parts(stored: Described, wanted: Described) -> Iterator[tuple[str, Described, Described]]:
-    """What both know of what is inside: its name, how it is stored, its type."""
+    """(name, how it is stored, declared type) of each part that both descriptions have."""
     if wanted["type"] == "LIST":
         yield from ((f"{place}", each, wanted["element"]) for place, each in enumerate(stored.get("columns", ())))
         if "element" in stored:
@@ -122,8 +122,8 @@ _ALIKE = {
 
 
 def operator_change(metadata: Metadata, info: OperatorInfo) -> str | None:
-    """Why the state that an operator left is none for the operator of its uid now; None: it is, as far as that is
-    known."""
+    """Why the state of an operator in the snapshot does not belong to the present operator with its uid; None: it does,
+    as far as known."""
     place = metadata.by_uid[info.uid]
     changed = place.changed(info)
     return _other_keys(metadata, info) if changed is None else f"its query {changed}"
@@ -143,7 +143,7 @@ def _other_keys(metadata: Metadata, info: OperatorInfo) -> str | None:
 
 
 def _same_keys(before: Described, now: Described) -> bool:
-    """Whether keys of one type can be equal to keys of another one. Names of fields are no matter."""
+    """Whether keys of one type can equal keys of another one. Names of fields don't matter."""
     kinds = before["type"], now["type"]
     if "PICKLED" in kinds:
         return True  # that may be anything
@@ -162,12 +162,13 @@ def _key_stored_otherwise(file: StateFile, now: Described) -> str | None:
 # All states of a program
 
 SHOWN = 5
-"""lines of a kind in an error at most"""
+"""the most lines of one kind in an error"""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Lines for people, by what becomes of each operator's state."""
+    """The result of a comparison: a line for each operator, grouped by whether its state is restored, new, dropped or
+    incompatible."""
 
     restored: tuple[str, ...] = ()
     new: tuple[str, ...] = ()
@@ -185,14 +186,14 @@ class Comparison:
 
 
 def _first(lines: tuple[str, ...]) -> tuple[str, ...]:
-    """As many as people read, and how many more there are."""
+    """The first lines, and how many more there are."""
     return lines if len(lines) <= SHOWN else (*lines[: SHOWN - 1], f"... {len(lines) - SHOWN + 1} more")
 
 
 def compare(job: JobGraph, metadata: Metadata, snapshot: JobSnapshot, allow_non_restored: bool) -> Comparison:
-    """How ``job`` fits: by the uids of its operators, as far as that can be seen without running anything.
+    """Compare ``job`` with a checkpoint or savepoint by the uids of its operators, without running anything.
 
-    :raises RestoreError: state would be dropped and that is not allowed, or something does not fit.
+    :raises RestoreError: state would be dropped, which is not allowed, or something does not fit.
     """
     stateful = {*metadata.states, *snapshot.sources, *snapshot.committables}
     stateful |= {uid for uid, saved in metadata.saved.items() if saved.files or any(saved.smalls)}
@@ -200,7 +201,7 @@ def compare(job: JobGraph, metadata: Metadata, snapshot: JobSnapshot, allow_non_
     earlier = metadata.by_uid
     restored, new, incompatible = [], [], []
     other: list[str] = []
-    """operators whose state is of another query or other keys"""
+    """operators whose state belongs to another query or to other keys"""
     for uid, info in now.items():
         title = f"{info.name!r} (uid {uid})"
         place = earlier.get(uid)
@@ -254,10 +255,10 @@ def compare_states(
     found: Comparison,
     may_drop: bool = False,
 ) -> Comparison:
-    """The same with the states that the functions have asked for when they were opened (uid -> states).
+    """Complete a comparison by the states that the functions have requested when they were opened (uid -> states).
 
-    :param may_drop: whether a state that does not fit may begin empty.
-    :raises RestoreError: a state has another kind or type than it had.
+    :param may_drop: whether a state that does not fit may start empty.
+    :raises RestoreError: the kind or type of a state has changed.
     """
     incompatible = []
     infos_now = {info.uid: info for info in job.operators}
@@ -288,12 +289,13 @@ def compare_states(
 
 
 def misfits(before: StateDescription, now: StateDescription, saved: SavedOperator | None) -> list[str]:
-    """Why a state can't go on as what its function asks for now, by what was declared and what is stored."""
+    """Why a state can't be used as its function requests it now, by its declared type and its stored values; empty if
+    it can."""
     return state_changes(before, now) or _values_stored_otherwise(saved, now)
 
 
 def goes_on(before: StateInfo, now: StateInfo) -> str | None:
-    """Why a state can't go on as it is, without its values being converted; None if it can."""
+    """Why a state can't be used without converting its values; None if it can."""
     known, wanted = StateDescription.of(before), StateDescription.of(now)
     changes = state_changes(known, wanted)
     if changes:
@@ -307,7 +309,7 @@ def goes_on(before: StateInfo, now: StateInfo) -> str | None:
 
 
 def inherited(job: JobGraph, metadata: Metadata) -> dict[str, tuple[StateInfo, ...]]:
-    """The states that the job goes on with, be they asked for or not, by uid."""
+    """uid -> restored states of the operator, whether its function requests them or not."""
     infos = [info for info in job.operators if info.uid in metadata.states and info.uid in metadata.by_uid]
     return {
         info.uid: tuple(state.info() for state in metadata.states[info.uid])
@@ -317,7 +319,7 @@ def inherited(job: JobGraph, metadata: Metadata) -> dict[str, tuple[StateInfo, .
 
 
 def _values_stored_otherwise(saved: SavedOperator | None, state: StateDescription) -> list[str]:
-    """Whether the stored values are not of the declared type: types that may hold anything don't tell."""
+    """Why the stored values are not of the declared type; empty if they are, or if the type may hold anything."""
     if saved is None or state.type is None:
         return []
     files = [file for file in saved.files if (file.state, file.scope) == (state.name, state.scope)]
@@ -327,7 +329,7 @@ def _values_stored_otherwise(saved: SavedOperator | None, state: StateDescriptio
 
 
 def state_changes(before: StateDescription, now: StateDescription) -> list[str]:
-    """Why a state can't go on as what its function asks for now; nothing if it can."""
+    """Why a state can't be used as its function requests it now, by kind and declared type; empty if it can."""
     if before.type is None or now.type is None:
         return []  # an operator's own: that it fits has been seen
     if before.kind != now.kind:

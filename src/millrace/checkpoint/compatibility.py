@@ -1,6 +1,6 @@
-"""Declared types: what a savepoint records of them, and whether a later program may declare another one.
+"""Declared types: how a savepoint records them, and whether a later program may declare another one.
 
-State isn't forced into its declared type, so types only tell what the user means. What is really stored says the
+State isn't converted to its declared type, so types only tell what the user means. What is really stored is in the
 description of a column (see ``compare_stored`` in ``checkpoint.compare``).
 """
 
@@ -34,7 +34,7 @@ __all__ = ["adapter", "compare_types", "describe_type"]
 
 
 SAME, EVOLVES, INCOMPATIBLE = "same", "evolves", "incompatible"
-"""what the answers of ``compare_types`` begin with"""
+"""the words that the results of ``compare_types`` begin with"""
 
 Described = dict[str, Any]
 Convert = Callable[[Any], Any]
@@ -43,16 +43,16 @@ _PICKLED = "PICKLED"
 _TIMES = {DateTypeInfo: "DATE", TimeTypeInfo: "TIME", TimestampTypeInfo: "TIMESTAMP"}
 _LOCAL_TIMES = {"LOCAL_DATE": "DATE", "LOCAL_TIME": "TIME", "LOCAL_DATE_TIME": "TIMESTAMP"}
 _WHOLE = ("BYTE", "SHORT", "INT", "LONG", "BIG_INT")
-"""each holds the values of those before"""
+"""integer types; each type can hold all values of those before it"""
 _NUMBERS: dict[str, Convert] = {"DOUBLE": float, "BIG_DEC": Decimal}
-"""what whole numbers may become"""
+"""types that integers may be converted to"""
 _CLASSES: dict[str, Any] = {
     **dict.fromkeys((*_WHOLE, "BIG_DEC"), (int, Decimal)),
     **dict.fromkeys(("FLOAT", "DOUBLE"), (int, float)),
     **dict.fromkeys(("STRING", "CHAR"), str),
     "BOOLEAN": bool,
 }
-"""what values of a type may be"""
+"""type -> Python classes of its values"""
 _WIDER = {
     **{name: frozenset(_WHOLE[place + 1 :]) | {"DOUBLE", "BIG_DEC"} for place, name in enumerate(_WHOLE)},
     "FLOAT": frozenset({"DOUBLE"}),
@@ -88,7 +88,7 @@ def describe_type(type_info: TypeInformation) -> Described:
             "key": describe_type(type_info._key_type_info),
             "value": describe_type(type_info._value_type_info),
         }
-    # Any other type has no say in what its values are.
+    # Any other type does not restrict its values.
     return {"type": _TIMES.get(type(type_info), _PICKLED)}
 
 
@@ -115,10 +115,10 @@ def _names(row: Described) -> list[str]:
 
 
 def compare_types(old: Described, new: Described) -> str:
-    """Whether state of type ``old`` can go on as ``new``: ``same``, ``evolves: ...`` or ``incompatible: ...``.
+    """Whether state of type ``old`` can be used as ``new``: ``same``, ``evolves: ...`` or ``incompatible: ...``.
 
     Pickled state may hold anything, so between it and another type only the stored columns decide
-    (``stored_types.compare_stored``); here that counts as evolving.
+    (``compare.compare_stored``); here that counts as evolving.
     """
     differences = list(_differences(old, new, ""))
     for verdict in (INCOMPATIBLE, EVOLVES):
@@ -129,7 +129,7 @@ def compare_types(old: Described, new: Described) -> str:
 
 
 def _differences(old: Described, new: Described, path: str) -> Iterator[tuple[str, str]]:
-    """(EVOLVES or INCOMPATIBLE, what), for a type and all within it; ``path`` is its place in the whole."""
+    """(EVOLVES or INCOMPATIBLE, text) for a type and all types inside it; ``path`` is its place in the whole."""
     before, now, at = old["type"], new["type"], f"{path}: " if path else ""
     if before == now:
         yield from _inner_differences(old, new, path)
@@ -189,8 +189,8 @@ def _below(path: str, name: str) -> str:
 
 
 def adapter(old: Described, new: Described) -> Convert | None:
-    """What makes values of type ``old`` values of the type ``new`` that they may evolve to: rows get its fields, whole
-    numbers become floats or decimals. None if they can stay as they are."""
+    """A function that converts values of type ``old`` to the type ``new`` that they may evolve to: rows get its fields,
+    integers become floats or decimals. None if no conversion is needed."""
     before, now = old["type"], new["type"]
     if before in _WHOLE and now in _NUMBERS:
         number = _NUMBERS[now]
@@ -215,7 +215,7 @@ def adapter(old: Described, new: Described) -> Convert | None:
 
 
 def _checked(declared: str, value: Any) -> Any:
-    """A value that was declared to be anything, and is to be of a type now."""
+    """Checks a value of a type that allowed anything against the present type."""
     if not isinstance(value, _CLASSES[declared]):
         raise TypeError(
             f"a stored value is {shorten(value)}, and not {declared}: declare the state as it was, give it another "

@@ -1,5 +1,6 @@
-"""The directory of one job's checkpoints (``chk-<number>/_metadata`` for each, ``shared/`` for its tasks' state), the
-folder where a job keeps its state while it runs, and whether a checkpoint may be unpickled.
+"""The directory of one job's checkpoints, the folder of a running job, and whether a checkpoint may be unpickled.
+
+A checkpoint is in ``chk-<number>/_metadata``; the state of the job's tasks is below ``shared/``.
 """
 
 from __future__ import annotations
@@ -43,13 +44,14 @@ logger = logging.getLogger(__name__)
 
 SHARED = "shared"
 RESERVED = "epochs"
-"""The file with the number from which on the epochs of the last driver, or of its last attempt, are numbered."""
+"""The file with the number from which the epochs of the last driver, or of its last attempt, are numbered."""
 _NUMBERED = re.compile(r"/chk-(\d+)/?$")
 _CHECKPOINT = re.compile(r"^chk-(\d+)/" + METADATA + "$")
 
 
 UNUSABLE = "_unusable"
-"""The file in the folder of a checkpoint that the job could not go on from: it says why, and that it counts no more."""
+"""A file in the folder of a checkpoint that could not be restored: it contains the reason, and marks the checkpoint as
+unusable."""
 
 
 class Listing:
@@ -58,12 +60,12 @@ class Listing:
     def __init__(self, sizes: Mapping[str, int]) -> None:
         self.sizes = sizes
         self.checkpoints = sorted(int(match[1]) for path in sizes if (match := _CHECKPOINT.match(path)))
-        """all that are there, oldest first"""
+        """ids of all existing checkpoints, oldest first"""
         self.usable = [number for number in self.checkpoints if f"chk-{number}/{UNUSABLE}" not in sizes]
-        """those that nobody has found to be damaged"""
+        """ids of the checkpoints that are not marked as unusable, oldest first"""
 
     def state(self) -> dict[str, int]:
-        """The files of the tasks, below ``shared``."""
+        """Path below ``shared`` -> size in bytes, for the files of the tasks."""
         prefix = f"{SHARED}/"
         return {path[len(prefix) :]: size for path, size in self.sizes.items() if path.startswith(prefix)}
 
@@ -71,8 +73,8 @@ class Listing:
 class CheckpointDirectory:
     """A ``CheckpointStore``: the checkpoints of one job below ``folder``.
 
-    :param durable: whether checkpoints shall outlast a loss of power.
-    :param job: the job's id, for who writes state there.
+    :param durable: whether checkpoints must survive a loss of power.
+    :param job: the job's id, which state files record.
     """
 
     def __init__(self, folder: Folder, durable: bool = True, job: str = "") -> None:
@@ -81,10 +83,10 @@ class CheckpointDirectory:
         self.shared = folder.child(SHARED)
         self._durable = durable
         self._persisted: dict[TaskId, TaskFiles] = {}
-        """the files of tasks that are known to last"""
+        """task -> its files that are known to survive a loss of power"""
 
     def storage(self, key_groups: Mapping[str, int] = MappingProxyType({})) -> FolderStorage:
-        """Where the tasks keep their state."""
+        """The storage for the tasks' state."""
         return FolderStorage(self.shared, key_groups, self._job)
 
     def write(self, snapshot: JobSnapshot) -> str:
@@ -110,13 +112,13 @@ class CheckpointDirectory:
         return Listing(self.folder.sizes())
 
     def numbers(self) -> list[int]:
-        """The checkpoints that are there and count, oldest first."""
+        """The ids of the usable checkpoints, oldest first."""
         return self.listing().usable
 
     def newest(self, listing: Listing) -> tuple[int, Metadata, dict[int, SnapshotError]]:
-        """The newest checkpoint that is whole, and what is wrong with those after it.
+        """The id and metadata of the newest complete checkpoint, and what is wrong with those after it.
 
-        :raises SnapshotError: there is none; about the newest.
+        :raises SnapshotError: no checkpoint is complete; the text is about the newest one.
         """
         damaged: dict[int, SnapshotError] = {}
         state = listing.state()
@@ -130,23 +132,23 @@ class CheckpointDirectory:
         raise next(iter(damaged.values()))
 
     def set_aside(self, checkpoint_id: int, why: SnapshotError) -> None:
-        """Let a damaged checkpoint count no more; its files stay to be looked at."""
+        """Mark a damaged checkpoint as unusable; its files stay for inspection."""
         self.folder.write(f"chk-{checkpoint_id}/{UNUSABLE}", [str(why).encode()])
 
     def read(self, checkpoint_id: int) -> Metadata:
         return read_checkpoint(self.folder.child(f"chk-{checkpoint_id}"))
 
     def snapshots(self) -> list[JobSnapshot]:
-        """What the checkpoints that are there hold for a driver.
+        """The job snapshots in the existing checkpoints.
 
-        :raises SnapshotError: one of them can't be read.
+        :raises SnapshotError: a checkpoint can't be read.
         """
         return [self.read(number).snapshot() for number in self.listing().usable]
 
     def kept(self, listing: Listing | None = None, until: int | None = None) -> list[RetainedCheckpoint]:
-        """The checkpoints that are there and what they need, oldest first.
+        """The existing checkpoints and the files that they need, oldest first.
 
-        :param until: the last one that counts.
+        :param until: id of the last checkpoint to include.
         """
         numbers = (listing or self.listing()).usable
         return [
@@ -157,15 +159,15 @@ class CheckpointDirectory:
         try:
             return {task: files.first for task, files in self.read(number).tasks.items()}
         except CorruptFileError:
-            # Nobody can go on from it. Whoever needs this very one reads it himself, and hears why.
+            # It can't be restored. A user who names this checkpoint gets the error when reading it.
             logger.warning("checkpoint %d in %s is of no use", number, self.folder.uri, exc_info=True)
             return {}
 
     def unused_epoch(self, listing: Listing | None = None) -> int:
-        """A number that no epoch of an earlier driver has.
+        """An epoch number that no earlier driver has used.
 
-        The tasks of a driver that has died may still be in an epoch, at most one after the last that left a trace:
-        state, a checkpoint, or a reservation.
+        The tasks of a dead driver may still run an epoch, at most one after the last that left a trace: state, a
+        checkpoint, or a reservation.
         """
         listing = listing or self.listing()
         known = [version[1] for path in listing.state() if (version := stored_version(path)) is not None]
@@ -176,8 +178,8 @@ class CheckpointDirectory:
         return max([0, *known, *listing.checkpoints]) + 2
 
     def drop_unneeded(self, kept: Sequence[RetainedCheckpoint]) -> None:
-        """Delete what none of these checkpoints, oldest first, needs: state of epochs that count for nothing after a
-        driver died, what it would have deleted next, and its orders."""
+        """Delete what none of these checkpoints, oldest first, needs: state of epochs that were never part of a
+        checkpoint before a driver died, files that it would have deleted next, and its orders."""
         last = kept[-1].checkpoint_id if kept else 0
         firsts: dict[TaskId, int] = {}
         for task, first in (item for checkpoint in kept for item in checkpoint.firsts.items()):
@@ -193,14 +195,14 @@ class CheckpointDirectory:
             logger.warning("what nobody needs could not be deleted from %s", self.shared.uri, exc_info=True)
 
     def delete_all(self) -> None:
-        """The job is over and nothing of it is to be kept."""
+        """Delete everything, because the job has ended and retains nothing."""
         self.folder.delete_tree()
 
 
 def read_checkpoint(folder: Folder) -> Metadata:
-    """What lies in the folder of a checkpoint or savepoint.
+    """The metadata in the folder of a checkpoint or savepoint.
 
-    :raises SnapshotError: there is none, it is damaged, or it is of another checkpoint than the folder.
+    :raises SnapshotError: there is none, it is damaged, or it belongs to another checkpoint than the folder.
     """
     metadata = read_metadata(folder)
     named = _NUMBERED.search(folder.uri)
@@ -211,17 +213,17 @@ def read_checkpoint(folder: Folder) -> Metadata:
 
 
 def state_files(metadata: Metadata) -> list[tuple[str, int]]:
-    """The files that a checkpoint consists of, below ``shared``, with their sizes."""
+    """(path below ``shared``, size in bytes) of the files of a checkpoint."""
     chains = (file for task, files in metadata.tasks.items() for file in chain_files(task, files))
     return [(file.path, file.size) for file in chains]
 
 
 def check_sizes(uri: str, metadata: Metadata, sizes: Mapping[str, int]) -> None:
-    """See that all files of a checkpoint or savepoint are there and have their sizes; checksums are for the readers.
+    """Check that all files of a checkpoint or savepoint exist with their recorded sizes. Readers check the checksums.
 
-    :param uri: the folder that the paths begin at: a savepoint's own, or ``shared`` of a job's checkpoints.
-    :param sizes: what is there.
-    :raises SnapshotError: naming the first file that is not.
+    :param uri: the folder to which the paths are relative: a savepoint's own, or ``shared`` of a job's checkpoints.
+    :param sizes: path -> size in bytes of the existing files.
+    :raises SnapshotError: a file is missing or has another size; the text names the first one.
     """
     files = state_files(metadata)
     files += [(file.path, file.size) for saved in metadata.saved.values() for file in saved.files]
@@ -238,22 +240,22 @@ def check_sizes(uri: str, metadata: Metadata, sizes: Mapping[str, int]) -> None:
 
 @dataclass(frozen=True)
 class CheckpointPlan:
-    """What the environment says about the checkpoints of a job."""
+    """The checkpoint settings of the environment."""
 
     settings: CheckpointSettings
     directory: str | None = None
-    """a path or URI; None: a temporary directory, which ends with the driver"""
+    """a path or URI; None: a temporary directory, which is deleted with the driver"""
     retention: ExternalizedCheckpointRetention = ExternalizedCheckpointRetention.NO_EXTERNALIZED_CHECKPOINTS
 
 
 class JobHome:
-    """The folder of a running job. With ``plan`` its checkpoints are there, too.
+    """The folder of a running job. With ``plan`` its checkpoints are in it, too.
 
-    :param state_directory: where jobs without durable checkpoints keep their state; None: a temporary directory.
-    :param scratch: where temporary directories are made; None: where the system has them.
+    :param state_directory: where jobs without durable checkpoints store their state; None: a temporary directory.
+    :param scratch: where temporary directories are made; None: the system's directory for them.
     :param trust_directory: whether all who can write to the directories may be trusted; else the folder is this user's
         alone.
-    :raises NotPrivateError: it is there, and others could have written to it.
+    :raises NotPrivateError: the folder exists, and other users could have written to it.
     """
 
     def __init__(
@@ -270,7 +272,7 @@ class JobHome:
         if durable is not None:
             self.folder = open_folder(absolute(durable)).child(job_id)
         elif state_directory is not None:
-            # Absolute, for workers whose working directory is another one.
+            # An absolute path, because workers may have another working directory.
             self.folder = open_folder(absolute(state_directory)).child(f"job-{job_id}")
         else:
             self._temporary = new_folder("state", scratch)
@@ -282,8 +284,8 @@ class JobHome:
         self._heartbeat: Heartbeat | None = None
 
     def announce(self) -> None:
-        """From now on others can see that this process drives the job, until ``close`` or ``fall_silent``. What dead
-        drivers have left beside it goes."""
+        """Let other processes see that this process drives the job, until ``close`` or ``fall_silent``; delete the
+        folders of dead drivers next to it."""
         if self._temporary is not None:
             return  # nobody else looks for it there
         self._heartbeat = Heartbeat(self.folder)
@@ -292,29 +294,29 @@ class JobHome:
             _sweep(self.folder.uri)
 
     def fall_silent(self) -> None:
-        """This process drives the job no more, and does not know whether it is over."""
+        """Stop driving the job in this process, without knowing whether the job is over."""
         heartbeat, self._heartbeat = self._heartbeat, None
         if heartbeat is not None:
             heartbeat.stop()
 
     @property
     def state(self) -> Folder:
-        """Where the tasks write."""
+        """The folder for the tasks' files."""
         return self.checkpoints.shared
 
     def storage(self) -> FolderStorage:
         return self.checkpoints.storage()
 
     def recorder(self, clock: Callable[[], int], cleaner: Cleaner | None = None) -> Checkpoints | None:
-        """What records the checkpoints, None without."""
+        """The recorder of checkpoints; None: the job has no checkpoints."""
         return None if self._plan is None else Checkpoints(self._plan.settings, self.checkpoints, clock, cleaner)
 
     def kept_after(self, status: JobStatus) -> list[JobSnapshot]:
-        """The checkpoints that stay when the job has ended so."""
+        """The checkpoints that are retained if the job ends with this status."""
         return self.checkpoints.snapshots() if self._keeps(status) else []
 
     def close(self, status: JobStatus) -> None:
-        """The job has ended: delete what is not to be gone on from."""
+        """The job has ended: delete everything that can't be restored from."""
         self.fall_silent()
         with contextlib.suppress(OSError):
             if self._keeps(status):
@@ -325,7 +327,8 @@ class JobHome:
             shutil.rmtree(self._temporary, ignore_errors=True)
 
     def _keeps(self, status: JobStatus) -> bool:
-        """As in Flink: what has finished needs no checkpoint; what failed or was cancelled keeps them if told so."""
+        """As in Flink: a finished job needs no checkpoint; a failed or cancelled one retains them if it is configured
+        so."""
         if not self.durable or self._plan is None or status is JobStatus.FINISHED:
             return False
         retention = self._plan.retention
@@ -335,7 +338,7 @@ class JobHome:
 
 
 def _sweep(own: str) -> None:
-    """Delete the folders of jobs whose drivers have died, beside one of a job: no job goes on from what is in them."""
+    """Delete the folders of jobs whose drivers are dead, next to one of a job: no job can be restored from them."""
     parent = os.path.dirname(own)
     if not os.path.isdir(parent):
         return  # another kind of file system, of which nobody knows how to list directories
@@ -348,11 +351,11 @@ def _sweep(own: str) -> None:
 
 
 def check_trusted(folder: Folder, base: Folder, metadata: Metadata) -> None:
-    """See that no other user can have written a checkpoint or savepoint. Whose files a remote file system lets whom
-    write can't be seen from here: those are taken as they are.
+    """Check that no other user can have written a checkpoint or savepoint. Permissions of remote file systems can't be
+    checked here, so their files are trusted.
 
-    :param base: where the paths of its files begin.
-    :raises NotPrivateError: somebody else owns it or may write to it.
+    :param base: the folder to which the paths of its files are relative.
+    :raises NotPrivateError: another user owns it or may write to it.
     """
     if not isinstance(folder, LocalFolder):
         return

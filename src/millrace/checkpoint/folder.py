@@ -1,8 +1,7 @@
-"""Files below one directory, on the local disk or on any file system that pyarrow or fsspec opens; and what can be
-wrong with the files of a checkpoint or savepoint.
+"""Files below one directory, on the local disk or any file system of pyarrow or fsspec; and errors in checkpoint files.
 
-Paths are relative and have ``/`` between their parts. A file appears as a whole or not at all, and never changes. The
-temporary name of a file that is being written names the process that writes it, so that what a killed process leaves
+Paths are relative, with ``/`` between their parts. A file becomes visible as a whole or not at all, and never changes.
+The temporary name of a file that is being written contains the writing process, so that leftovers of killed processes
 can be deleted.
 """
 
@@ -30,11 +29,11 @@ from millrace.util.system import is_alive, this_machine, writing
 
 
 class SnapshotError(Exception):
-    """A checkpoint or savepoint can't be used. The text names the file and says what is wrong with it."""
+    """A checkpoint or savepoint can't be used. The text names the file and the problem."""
 
 
 class MissingFileError(SnapshotError):
-    """A file that the metadata names is not there."""
+    """A file that the metadata names does not exist."""
 
     def __init__(self, path: str) -> None:
         super().__init__(f"{path} is missing, but the metadata of its checkpoint or savepoint names it")
@@ -42,7 +41,7 @@ class MissingFileError(SnapshotError):
 
 
 class CorruptFileError(SnapshotError):
-    """A file is not what was written."""
+    """The content of a file is not what was written."""
 
     def __init__(self, path: str, what: str) -> None:
         super().__init__(f"{path} is corrupt: {what}")
@@ -50,25 +49,25 @@ class CorruptFileError(SnapshotError):
 
 
 class RestoreError(Exception):
-    """The program does not fit the checkpoint or savepoint that it shall go on from; nothing has run."""
+    """The program does not fit the checkpoint or savepoint that it must be restored from; nothing has run."""
 
 
 TEMPORARY = ".tmp"
-"""The end of such names."""
+"""The suffix of temporary names."""
 ABANDONED_SECONDS = 3_600.0
-"""A file of a process on another machine that has not grown for so long is left over."""
+"""Time (s) without growth after which a temporary file of a process on another machine counts as left over."""
 _WRITER = re.compile(r"\.([0-9a-f]{8})-(\d+)-[0-9a-f]{8}\.tmp$")
 
 
 def name_aside(target: str) -> str:
-    """Where this process writes what will be ``target``."""
+    """The temporary name under which this process writes the file ``target``."""
     return f"{target}.{this_machine()}-{os.getpid()}-{uuid.uuid4().hex[:8]}{TEMPORARY}"
 
 
 def is_left_over(name: str, age: Callable[[], float | None]) -> bool:
-    """Whether a file is not written any more.
+    """Whether a file with a temporary name is left over: its writer is dead.
 
-    :param age: how long ago it was written (s), by the clock that gives the files there their times, if that is known.
+    :param age: gives the time since it was last written (s), by the clock of its file system; None if not known.
     """
     writer = _WRITER.search(name)
     if writer is not None and writer[1] == this_machine():
@@ -78,60 +77,60 @@ def is_left_over(name: str, age: Callable[[], float | None]) -> bool:
 
 
 Payload = Iterable[Any]
-"""Pieces of bytes, written one after the other."""
+"""pieces of bytes, written one after the other"""
 SYNCED_TOGETHER = 8
 
 
 class Folder(Protocol):
-    """Where the files of a job, a checkpoint or a savepoint lie."""
+    """A directory for the files of a job, a checkpoint or a savepoint."""
 
     uri: str
 
     def write(self, path: str, pieces: Payload) -> int:
-        """Store a file; its size. Folders that it needs are made; a file of that name is replaced."""
+        """Store a file; returns its size in bytes. Missing folders are made; an existing file is replaced."""
 
     def write_new(self, path: str, content: bytes) -> int:
-        """Store a file unless it is there; its size. Raises ``FileExistsError`` if another one is."""
+        """Store a file that must not exist yet; returns its size in bytes. Raises ``FileExistsError``."""
 
     def read(self, path: str) -> Any:
-        """The content as one buffer of bytes. Raises ``FileNotFoundError``."""
+        """The content of a file as one buffer. Raises ``FileNotFoundError``."""
 
     def open(self, path: str) -> StoredFile:
-        """A file of which parts are wanted; to be closed. Raises ``FileNotFoundError``."""
+        """Open a file to read parts of it; the caller must close it. Raises ``FileNotFoundError``."""
 
     def read_range(self, path: str, begin: int, length: int) -> Any:
-        """One part of a file, less at its end. Raises ``FileNotFoundError``."""
+        """``length`` bytes of a file from ``begin`` on, or fewer at its end. Raises ``FileNotFoundError``."""
 
     def size(self, path: str) -> int | None:
-        """The size of a file, None if there is none."""
+        """The size of a file in bytes; None: there is no such file."""
 
     def files(self, path: str = "") -> list[str]:
-        """All files below a path, as paths of this folder; none if it does not exist."""
+        """All files below a path, as paths relative to this folder; empty if the path does not exist."""
 
     def sizes(self, path: str = "") -> dict[str, int]:
         """As ``files``, with their sizes in bytes; one listing."""
 
     def age(self, path: str) -> float | None:
-        """How long ago (s) a file was written, by the clock that gives the files here their times, which no process
-        sets; None: that cannot be known."""
+        """Time since a file was last written (s), by the clock of the file system, which no process sets; None: not
+        known."""
 
     def persist(self, paths: Iterable[str]) -> None:
-        """Let files outlast a loss of power, and their names, too. Those that are gone are no matter."""
+        """Make files and their names survive a loss of power. Missing files are ignored."""
 
     def sweep(self) -> None:
-        """Delete what processes were writing when they were killed, as far as it is sure that they were."""
+        """Delete temporary files of processes that are known to be dead."""
 
     def delete(self, path: str) -> None:
-        """Delete a file; one that is gone is fine."""
+        """Delete a file, if it exists."""
 
     def delete_tree(self, path: str = "") -> None:
-        """Delete all below a path, and the folder itself; one that is gone is fine."""
+        """Delete everything below a path, and the folder itself, if it exists."""
 
     def child(self, path: str) -> Folder: ...
 
 
 def open_folder(uri: str) -> Folder:
-    """The folder at a path or URI, be it there or not. Raises ``ValueError`` for a scheme that nothing here opens."""
+    """The folder at a path or URI, whether it exists or not. Raises ``ValueError`` for an unknown scheme."""
     if uri.startswith(SCHEME):
         return open_own(uri)
     location = locate(uri)
@@ -140,9 +139,9 @@ def open_folder(uri: str) -> Folder:
 
 
 def _age(folder: Folder, path: str, written: Callable[[str], int | None]) -> float | None:
-    """How much older a file is than one that is written now (s).
+    """Age of a file (s), measured by writing another one.
 
-    :param written: when a file was (ns), if that is known.
+    :param written: gives the time when a file was written (ns); None if not known.
     """
     probe = f"{path}.{uuid.uuid4().hex[:8]}"
     try:
@@ -157,13 +156,13 @@ def _age(folder: Folder, path: str, written: Callable[[str], int | None]) -> flo
 
 
 def _left_over(folder: Folder, files: Iterable[tuple[str, Any]]) -> list[str]:
-    """Those of its files that were written aside and are not written any more."""
+    """The temporary files of a folder whose writers are dead."""
     aside = [name for name, _ in files if name.endswith(TEMPORARY)]
     return [name for name in aside if is_left_over(name, partial(folder.age, name))]
 
 
 class LocalFolder:
-    """Files of this machine, written aside and renamed."""
+    """Files of this machine, written under a temporary name and renamed."""
 
     def __init__(self, path: str) -> None:
         self.uri = path
@@ -249,11 +248,11 @@ class LocalFolder:
 
     def persist(self, paths: Iterable[str]) -> None:
         files = list(map(self._path, paths))
-        # The file system writes them together. Nobody relies on one before all are there.
+        # The file system can write them in one go. No file is relied on before all are written.
         list(_threads().map(_sync, [*files, *self._above(files)]))
 
     def _above(self, files: Iterable[str]) -> set[str]:
-        """The directories that names of files are in, up to the one with the name of this folder."""
+        """The directories that contain the files, and those above them up to this folder's own."""
         last = os.path.dirname(self.uri)
         found = {last}
         for directory in map(os.path.dirname, files):
@@ -279,7 +278,8 @@ class LocalFolder:
 class RemoteFolder:
     """Files behind a ``pyarrow.fs.FileSystem``.
 
-    Object stores show a file when it is complete. Others get it under another name first.
+    In object stores a file becomes visible when it is complete. In other file systems it is written under a temporary
+    name first.
     """
 
     def __init__(self, uri: str, system: Any, path: str) -> None:
@@ -308,7 +308,7 @@ class RemoteFolder:
                 for piece in pieces:
                     stream.write(piece)
             except BaseException:
-                # There is no way to give a stream up: closing it makes a file of what came so far.
+                # A stream can't be given up: closing it makes a file of what was written so far.
                 with contextlib.suppress(OSError):
                     stream.close()
                     self._system.delete_file(place)
@@ -358,7 +358,7 @@ class RemoteFolder:
         return _age(self, path, lambda each: self._system.get_file_info(self._path(each)).mtime_ns)
 
     def persist(self, paths: Iterable[str]) -> None:
-        """What is closed there stays."""
+        """Does nothing: a file that was closed survives."""
 
     def sweep(self) -> None:
         for name in _left_over(self, self._walk("")):
@@ -383,7 +383,7 @@ class RemoteFolder:
 
 
 def _created(path: str) -> IO[bytes]:
-    """A new file; its folder is made only when it is missing."""
+    """Create a new file; its folder is made only if it is missing."""
     try:
         try:
             return open(path, "wb")
@@ -400,7 +400,8 @@ def _created(path: str) -> IO[bytes]:
 
 @cache
 def _threads() -> ThreadPoolExecutor:
-    """To start new ones for each checkpoint takes as long as it takes a fast disk to write."""
+    """Threads for syncing files, kept because starting them for each checkpoint takes as long as a fast disk needs to
+    write."""
     return ThreadPoolExecutor(SYNCED_TOGETHER, "millrace-syncing")
 
 

@@ -1,11 +1,10 @@
-"""Pickles read as data, for looking at what others have written: nothing in them is imported, called or run.
+"""Reads pickles as data, for inspecting untrusted ones: nothing in them is imported, called or run.
 
-``pickle`` itself can't promise that: whoever writes a pickle says which functions it calls. Here the instructions are
-only walked through. Numbers, text, containers, times and Millrace's own records become what they are; everything else
-becomes a ``PickledObject``, which tells its name and what it holds. Reading takes ten to twenty times as long as with
-``pickle``.
+``pickle`` itself can't guarantee that, because a pickle names the functions that it calls. Here its instructions are
+only interpreted. Numbers, text, containers, times and Millrace's own records are restored; everything else becomes a
+``PickledObject`` with its name and its parts. Reading takes ten to twenty times as long as with ``pickle``.
 
-What this does not promise is that hostile data is cheap: it may be large, or deep.
+Hostile data may still be expensive to read: it may be large, or deep.
 """
 
 from __future__ import annotations
@@ -30,10 +29,10 @@ from millrace.runtime.state.tables import ABSENT
 
 
 class PickledObject:
-    """What a pickle says of an object: the name of what would make it, and what that would be given. It is only data:
-    nothing of that name was imported or called.
+    """An object in a pickle, as data: the name of the class or function that would make it, and its arguments. Nothing
+    of that name was imported or called.
 
-    Two are equal if their pickles say the same.
+    Two objects are equal if their names, arguments, states and items are.
 
         >>> PickledObject("shop.Order").name
         'shop.Order'
@@ -45,11 +44,11 @@ class PickledObject:
         self.name = name
         """``module.name`` of a class or function"""
         self.args = args
-        """what its constructor would get"""
+        """arguments that its constructor would get"""
         self.state: Any = None
-        """as a rule the attributes by name"""
+        """usually its attributes by name; None: it has no state"""
         self.items: list[Any] = []
-        """elements, or (key, value)"""
+        """elements of a list, or (key, value) pairs of a dict"""
 
     def _parts(self) -> tuple[Any, ...]:
         return self.name, self.args, self.state, self.items
@@ -61,7 +60,7 @@ class PickledObject:
         return isinstance(other, PickledObject) and self._parts() == other._parts()
 
     def __hash__(self) -> int:
-        # As far as the parts have a hash: what is a key has one, too.
+        # Only as far as the parts have a hash, which any key has.
         state = self.state.values() if isinstance(self.state, dict) else (self.state,)
         try:
             return hash((self.name, self.args, *state))
@@ -102,41 +101,41 @@ FROM_ARGS: dict[str, Callable[..., Any]] = {
     "collections.OrderedDict": collections.OrderedDict,
     "collections.deque": collections.deque,
 }
-"""Name -> what is made of arguments: types whose constructors do nothing but hold them."""
+"""Name -> class that is made from arguments: types whose constructors only store them."""
 FROM_STATE: dict[str, Callable[..., Any]] = {
     "millrace.common.time.Instant": Instant,
     "millrace.common.window.windows.CountWindow": CountWindow,
     "millrace.runtime.coordination.reading.ReadingSnapshot": ReadingSnapshot,
     "uuid.UUID": uuid.UUID,
 }
-"""Name -> what is made of named fields."""
+"""Name -> function that makes an object from named fields."""
 ABSENT_NAME = "millrace.runtime.state.tables.ABSENT"
 _OURS = "millrace.checkpoint.pickles."
-"""The functions that pickles in savepoints name: see there."""
+"""Prefix of the functions that pickles in savepoints name; see that module."""
 _SETTERS = frozenset({f"{_OURS}_set_fields", f"{_OURS}_set_state"})
 _MARK = object()
 
 
 class InertError(ValueError):
-    """This is no pickle as Millrace writes them."""
+    """The data is not a pickle in the form that Millrace writes."""
 
 
 class _Pending(PickledObject):
-    """Something of ``FROM_STATE`` that has no state yet."""
+    """An object of a class in ``FROM_STATE`` whose state has not been read yet."""
 
     __slots__ = ("remembered_as",)
     remembered_as: int
 
 
 def inert_loads(pickled: Any) -> Any:
-    """The value of a pickle; errors as ``inert_load``."""
+    """The value of a pickle. Raises what ``inert_load`` raises."""
     return inert_load(io.BytesIO(pickled))
 
 
 def inert_load(stream: IO[bytes]) -> Any:
-    """The value of the pickle that a stream goes on with.
+    """The value of the next pickle in a stream.
 
-    :raises InertError: it is damaged, or uses what Millrace never writes.
+    :raises InertError: the pickle is damaged, or uses instructions that Millrace never writes.
     """
     walk = _Walk()
     try:
@@ -150,7 +149,8 @@ def inert_load(stream: IO[bytes]) -> Any:
 
 
 class _Walk:
-    """The stack machine of ``pickle``, without its hands. What is named is a ``PickledObject`` without arguments."""
+    """The stack machine of ``pickle``, which never imports or calls anything. A name becomes a ``PickledObject``
+    without arguments."""
 
     def __init__(self) -> None:
         self.stack: list[Any] = []
@@ -249,7 +249,7 @@ class _Walk:
         self.set_state(self.stack.pop())
 
     def set_state(self, state: Any) -> None:
-        """Of the topmost object. One that takes the place of another does so in the memory, too."""
+        """Set the state of the topmost object. An object that replaces another one does so in the memo, too."""
         target = self.stack[-1]
         if isinstance(target, _Pending):
             fields = state if isinstance(state, dict) else {**(state[0] or {}), **state[1]}
@@ -262,7 +262,7 @@ class _Walk:
 
 
 def _made(function: PickledObject, args: tuple[Any, ...]) -> Any:
-    """What stands for the result of a call."""
+    """A stand-in for the result of a call."""
     name = function.name
     if name == f"{_OURS}_class_named":
         return PickledObject(str(args[0]).replace(":", "."))
@@ -276,7 +276,7 @@ def _made(function: PickledObject, args: tuple[Any, ...]) -> Any:
             return make(*args)
         except Exception:  # a part of it is not what it should be: a zone of time is a PickledObject, say
             return PickledObject(name, args)
-    # An object of a class that came with its pickle is named by that.
+    # An object whose class came with its pickle gets the name of that class.
     return PickledObject(name, (*function.args, *args))
 
 

@@ -1,7 +1,6 @@
-"""The metadata file of a checkpoint or savepoint: what it consists of, as JSON that people and tools can read; and
-deleting a savepoint, which its metadata file identifies.
+"""The metadata file of a checkpoint or savepoint, as JSON that people and tools can read; and deleting a savepoint.
 
-Only what the driver's objects hold (positions of sources, committables) is pickled, as one text inside the JSON.
+Only the content of the driver's objects (positions of sources, committables) is pickled, as one text inside the JSON.
 """
 
 from __future__ import annotations
@@ -25,28 +24,28 @@ from millrace.runtime.storage import dumps, version_of
 
 @dataclass(frozen=True)
 class StateFile:
-    """A Parquet file that holds (part of) one state of one subtask of one operator."""
+    """A Parquet file with (part of) one state of one subtask of one operator."""
 
     path: str
-    """relative to the folder of the savepoint"""
+    """path relative to the folder of the savepoint"""
     state: str
-    """name of the state; timers go by names that no state can have"""
+    """name of the state; timers have names that no state can have"""
     scope: str
     """``keyed`` or ``operator``"""
     kind: str
-    """of the table, or the distribution of an operator state"""
+    """kind of the table, or the distribution of an operator state"""
     subtask: int
     rows: int
     size: int
-    """bytes"""
+    """size in bytes"""
     checksum: int
     """CRC-32 of the file"""
     columns: dict[str, Any] = field(default_factory=dict)
     """column -> how its values are stored, as plain JSON values"""
     groups: list[int] | None = None
-    """lowest and highest key group of its rows; None for state without keys"""
+    """lowest and highest key group of its rows; None: state without keys"""
     footer: int | None = None
-    """CRC-32 of the footer, which says what the file is, for who reads parts of it; None in earlier versions"""
+    """CRC-32 of the Parquet footer, to check files of which only parts are read; None in files of earlier versions"""
 
 
 A = TypeVar("A")
@@ -54,21 +53,21 @@ B = TypeVar("B")
 
 METADATA = "_metadata"
 VERSION = 3
-"""3: state files have checksums (the files' own format is as it was)"""
+"""version of the format; in 3 state files have checksums (the files' own format has not changed)"""
 CHECKSUM = b',"checksum":'
-"""The end of the file: the CRC-32 of all before it (and the closing brace)."""
+"""The last key of the file: the CRC-32 of all bytes before it (and the closing brace)."""
 CHECKPOINT, SAVEPOINT = "checkpoint", "savepoint"
 
 
 @dataclass(frozen=True)
 class StateDescription:
-    """A state as the function that used it described it."""
+    """A state as its function described it."""
 
     name: str
     kind: str
     scope: str
     type: Any
-    """plain JSON, see ``compatibility``; None for what operators keep for themselves"""
+    """the type as plain JSON, see ``compatibility``; None for state of the operator itself"""
     ttl: bool = False
 
     @staticmethod
@@ -77,24 +76,26 @@ class StateDescription:
         return StateDescription(info.name, info.kind, info.scope, described, info.ttl)
 
     def info(self) -> StateInfo:
-        """The same for the job that goes on from it."""
+        """The state for a job that is restored from it."""
         return StateInfo(self.name, self.kind, self.scope, None, self.ttl, self.type)
 
 
 @dataclass(frozen=True)
 class SavedOperator:
-    """What a savepoint holds of one operator."""
+    """The state of one operator in a savepoint."""
 
     files: tuple[StateFile, ...] = ()
     smalls: tuple[str | None, ...] = ()
-    """per subtask its small state: a pickle in base 64"""
+    """for each subtask its small state, a pickle in base 64; None: it has none"""
     watermark: int = 0
-    """the lowest of all subtasks (ms)"""
+    """the lowest watermark of all subtasks (ms)"""
     watermarks: tuple[int, ...] = ()
-    """of each: they differ where something waits that one has no time for. None in earlier versions of Millrace"""
+    """watermark of each subtask (ms); they differ if packets wait at gates. Empty if an earlier version of Millrace
+    wrote it"""
 
     def watermarks_of(self, subtask: int, parallelism: int) -> tuple[int, tuple[int, ...]]:
-        """What a subtask begins with; and those of all, if there was another number of them."""
+        """(watermark that a subtask starts with, watermarks of all earlier subtasks if their number differs; else
+        empty), in ms."""
         if len(self.watermarks) == parallelism:
             return self.watermarks[subtask], ()
         return self.watermark, self.watermarks
@@ -102,52 +103,52 @@ class SavedOperator:
 
 @dataclass(frozen=True)
 class Metadata:
-    """Everything about one checkpoint or savepoint."""
+    """The content of the metadata file of one checkpoint or savepoint."""
 
     kind: str
-    """``checkpoint``: the state lies in files of its job; ``savepoint``: all of it is in the folder of this file"""
+    """``checkpoint``: the state is in files of its job; ``savepoint``: all state is in the folder of this file"""
     job_id: str
     job_name: str
     id: int
     """the epoch at whose end it was taken"""
     time: int
-    """ms"""
+    """when it was taken (ms)"""
     operators: tuple[OperatorPlace, ...]
     states: dict[str, tuple[StateDescription, ...]] = field(default_factory=dict)
-    """uid -> states that its function has asked for"""
+    """uid -> the states that the operator's function has requested"""
     saved: dict[str, SavedOperator] = field(default_factory=dict)
-    """uid -> what is stored here; savepoints only"""
+    """uid -> the operator's state; savepoints only"""
     tasks: dict[tuple[int, int], TaskFiles] = field(default_factory=dict)
-    """(stage, partition) -> its files; checkpoints only"""
+    """(stage, partition) -> the task's state files; checkpoints only"""
     edges: int = 0
     driver: str = ""
-    """a pickle in base 64: positions of the sources, loops, committables, states of writers"""
+    """a pickle in base 64: positions of the sources, loops, committables, writer states"""
     aggregates: dict[str, dict[str, str]] = field(default_factory=dict)
     """uid -> name -> accumulator of a global aggregate, a pickle in base 64"""
     key_types: dict[str, Any] = field(default_factory=dict)
-    """uid -> type of the keys of its input, plain JSON, as far as it is known"""
+    """uid -> type of the keys of the operator's input as plain JSON, as far as known"""
     linked: bool = True
-    """whether the files of the tasks name those before them, as they do since format 2"""
+    """whether each file of a task names the file before it, as since format 2"""
     waiting: bool = False
-    """whether something waits at operators that had no time for it"""
+    """whether packets wait at gates for operators that had no time for them"""
 
     @property
     def by_uid(self) -> dict[str, OperatorPlace]:
         return {place.uid: place for place in self.operators}
 
     def driver_state(self, load: Callable[[Any], Any]) -> tuple[Any, Any, Any, Any]:
-        """Sources, loops, committables and states of writers, as ``load`` reads their pickle."""
+        """(sources, loops, committables, writer states): the driver's pickle, as ``load`` reads it."""
         sources, loops, committables, writers = load(base64.b64decode(self.driver))
         return sources, loops, committables, writers
 
     @property
     def size(self) -> int:
-        """Bytes of all files."""
+        """Total size of the files in bytes."""
         stored = sum(file.size for saved in self.saved.values() for file in saved.files)
         return stored + sum(files.bytes for files in self.tasks.values())
 
     def snapshot(self) -> JobSnapshot:
-        """What the coordinator goes on from. Unpickles what the driver wrote."""
+        """The snapshot that the coordinator is restored from. Unpickles what the driver wrote."""
         sources, loops, committables, writers = self.driver_state(loads)
         return JobSnapshot(
             self.job_id,
@@ -205,7 +206,7 @@ def _each(convert: Callable[[A], B], named: dict[str, A]) -> dict[str, B]:
 
 
 def saved_operators(saved: Iterable[SavedSubtask]) -> dict[str, SavedOperator]:
-    """uid -> what its subtasks wrote."""
+    """uid -> the state that its subtasks wrote."""
     subtasks: dict[str, list[SavedSubtask]] = {}
     for part in saved:
         subtasks.setdefault(part.uid, []).append(part)
@@ -220,13 +221,13 @@ def _saved_operator(parts: list[SavedSubtask]) -> SavedOperator:
 
 
 def write_metadata(folder: Folder, metadata: Metadata) -> int:
-    """Write it into ``folder``; from then on there is a checkpoint or savepoint. Returns its size in bytes.
+    """Write the metadata file into ``folder``, which completes the checkpoint or savepoint. Returns its size in bytes.
 
-    :raises SnapshotError: there is another one: two drivers are at work on the same job.
+    :raises SnapshotError: another one exists, so two drivers run the same job.
     """
     tasks = {f"{stage}-{partition}": files for (stage, partition), files in metadata.tasks.items()}
     text = {"millrace": VERSION, **vars(metadata), "tasks": tasks}
-    # vars: an object of ours becomes an object with its fields.
+    # vars makes an object with fields of an object of ours.
     content = json.dumps(text, separators=(",", ":"), default=vars).encode()
     whole = b"".join([content[:-1], CHECKSUM, str(zlib.crc32(content)).encode(), b"}"])
     try:
@@ -239,9 +240,9 @@ def write_metadata(folder: Folder, metadata: Metadata) -> int:
 
 
 def read_metadata(folder: Folder) -> Metadata:
-    """What lies in ``folder``.
+    """The metadata in ``folder``.
 
-    :raises SnapshotError: there is none, it is damaged, or a later version of Millrace wrote it.
+    :raises SnapshotError: the file is missing or damaged, or a later version of Millrace wrote it.
     """
     path = f"{folder.uri}/{METADATA}"
     try:
@@ -279,7 +280,9 @@ def _place(meaning: Sequence[str] = (), **place: Any) -> OperatorPlace:
 
 
 def _since_format_2(text: dict[str, Any]) -> dict[str, Any]:
-    """Format 1 had the epochs of all tasks in one list, of which each task had its runs: those of its last epochs."""
+    """Convert format 1, which had the epochs of all tasks in one list, and for each task the runs in its last
+    epochs.
+    """
     history = [0, *text.pop("history")]
     tasks = {}
     for task, chain in text.pop("tasks").items():
@@ -303,13 +306,13 @@ def _saved(files: list[Any], smalls: list[str | None], watermark: int, watermark
 
 
 class NotDisposedError(Exception):
-    """The savepoint is not deleted; the text says why."""
+    """The savepoint was not deleted; the text says why."""
 
 
 def dispose(path: str) -> str:
-    """Delete the savepoint at a path; where it was.
+    """Delete the savepoint at a path; returns its folder.
 
-    :raises NotDisposedError: it is none, or there is more in its folder, or it cannot be deleted.
+    :raises NotDisposedError: there is no savepoint, its folder contains other files, or it cannot be deleted.
     """
     try:
         folder = open_folder(absolute(path).rstrip("/").removesuffix(f"/{METADATA}"))
@@ -321,7 +324,9 @@ def dispose(path: str) -> str:
 
 
 def _check(folder: Folder) -> None:
-    """See that a folder is a savepoint and nothing else. Raises ``ValueError``, ``OSError``, ``SnapshotError``."""
+    """Check that a folder contains a savepoint and nothing else. Raises ``ValueError``, ``OSError``,
+    ``SnapshotError``.
+    """
     metadata = read_metadata(folder)
     if metadata.kind != SAVEPOINT:
         raise ValueError(

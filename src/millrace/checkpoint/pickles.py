@@ -1,8 +1,8 @@
 """Values without a columnar form: one pickle each, with a list of the classes that occur in them.
 
 Instances of dataclasses and of classes with a ``state_version`` are pickled so that they pass through a function of
-this module when they are read: there they become what their class is by then. Classes are pickled by name, those of the
-main module too, which is why a job that goes on finds its own ones.
+this module when they are read, which adapts them to the present class. Classes are pickled by name, also those of the
+main module, so that a restored job finds its own classes.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ __all__ = ["decode_pickles", "encode_pickles"]
 
 FORM = "pickle"
 _STANDARD = frozenset(sys.stdlib_module_names)
-"""modules whose classes are always there"""
+"""names of the standard library's modules, whose classes always exist"""
 
 
 # -- writing ----------------------------------------------------------------------------------------------------------
@@ -66,7 +66,7 @@ def encode_pickles(values: Sequence[Any]) -> tuple[Any, dict[str, Any]]:
 
 
 class _Pickler(Pickler):
-    """Notes the classes that it meets."""
+    """Records the classes that it meets."""
 
     def __init__(self, file: io.BytesIO) -> None:
         super().__init__(file, protocol=5)
@@ -74,7 +74,7 @@ class _Pickler(Pickler):
         self._reducers: dict[type, Callable[[Any], Any]] = {FunctionType: self._reduce_function}
         """class -> how to reduce its instances"""
         self._by_reference: set[Any] = set()
-        """functions that can be found by their names"""
+        """functions that can be imported by their names"""
         self._reduced_classes: dict[type, Any] = {}
         self._by_default = super().reducer_override
         self.plain_dump = super(cloudpickle.Pickler, self).dump  # cloudpickle's own only words an error differently
@@ -105,7 +105,7 @@ class _Pickler(Pickler):
         return reduced
 
     def _note(self, cls: type) -> str | None:
-        """The name of a class, which is among those that the column needs from here on."""
+        """Record a class that the column needs from now on; returns its name."""
         name = name_of(cls)
         if name is not None and cls.__module__.partition(".")[0] not in _STANDARD and cls not in self.described:
             self.described[cls] = describe_class(cls)
@@ -127,7 +127,7 @@ class _Pickler(Pickler):
         return self._by_default
 
     def _reduce_object(self, value: Any) -> Any:
-        """As pickle does it, but the state of the instance can be seen when it is read."""
+        """Reduces an object as pickle does, but so that the state of the instance can be seen when it is read."""
         reduced = value.__reduce_ex__(5)
         if not isinstance(reduced, tuple) or len(reduced) > 5:
             return reduced
@@ -163,7 +163,7 @@ def _set_fields(instance: Any, fields: dict[str, Any]) -> None:
 
 
 def _set_state(instance: Any, state: Any) -> None:
-    """What ``pickle`` does itself where nothing else is said."""
+    """Sets the state of an instance as ``pickle`` does by default."""
     if hasattr(instance, "__setstate__"):
         instance.__setstate__(state)
         return
@@ -178,7 +178,7 @@ def _set_state(instance: Any, state: Any) -> None:
 
 
 def decode_pickles(array: Any, description: dict[str, Any], known: Classes) -> list[Any]:
-    """The values. Raises ``EvolutionError`` if they don't fit the classes of this program."""
+    """The values of a column. Raises ``EvolutionError`` if they don't fit the classes of this program."""
     pickles = array.to_numpy(zero_copy_only=False).tolist()
     described = description["classes"]
     changes = {change.cls: change for change in (change_of(each, known) for each in described)}

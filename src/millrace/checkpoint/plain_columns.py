@@ -1,5 +1,7 @@
-"""Columns of plain values (numbers, text, bytes, times, windows that no time limits), and of lists, tuples and dicts of
-any length whose parts are all of one kind. Every form gives back exactly the values that went in.
+"""Columns of plain values, and of lists, tuples and dicts of any length whose parts are all of one kind.
+
+Plain values are numbers, text, bytes, times, and windows without a time limit. Every form restores exactly the values
+that were stored.
 """
 
 from __future__ import annotations
@@ -23,14 +25,14 @@ _UTC = datetime.timezone.utc
 
 
 class _Form(NamedTuple):
-    """How values of one class become a column: None from ``encode`` means that this form can't hold them."""
+    """How values of one class become a column; ``encode`` returns None for values that this form can't hold."""
 
     name: str
     encode: Callable[[Sequence[Any]], Any]
 
 
 def encode_scalars(values: Sequence[Any], cls: type) -> tuple[Any, dict[str, Any]] | None:
-    """The column of values that are all of class ``cls``, and how it is read; None if no form holds them all."""
+    """A column for values that are all of class ``cls``, and its description; None if no form can hold them all."""
     for form in _FORMS.get(cls, ()):
         try:
             array = form.encode(values)
@@ -42,7 +44,7 @@ def encode_scalars(values: Sequence[Any], cls: type) -> tuple[Any, dict[str, Any
 
 
 def encode_numpy(values: Sequence[Any], cls: type) -> tuple[Any, dict[str, Any]] | None:
-    """The same for numbers of numpy."""
+    """A column for numpy numbers of class ``cls``, and its description; None if no form can hold them all."""
     dtype = np.dtype(cls)
     if dtype.kind not in "iufb" or dtype.itemsize > 8 or dtype == np.float16:
         return None
@@ -72,7 +74,7 @@ def _local_datetimes(values: Sequence[datetime.datetime]) -> Any:
 
 
 def _utc_datetimes(values: Sequence[datetime.datetime]) -> Any:
-    # Other zones are objects that have to come back as they were.
+    # Other zones are objects that must be restored exactly.
     if any(value.tzinfo is not _UTC or value.fold for value in values):
         return None
     return pa.array(values, pa.timestamp("us", "UTC"))
@@ -167,7 +169,7 @@ DECODERS: dict[str, Callable[[Any, Any], list[Any]]] = {
     "global window": lambda array, description: [GlobalWindow()] * len(array),
     "count window": lambda array, description: list(map(CountWindow, _numbers(array, description))),
 }
-"""form -> values of a column without nulls"""
+"""form -> function that gives the values of a column without nulls"""
 
 
 # Lists, tuples and dicts
@@ -180,8 +182,8 @@ _NONE = type(None)
 
 
 def encode_sequence(values: Sequence[Any], cls: type, encode: Encode) -> tuple[Any, Described] | None:
-    """A list column for lists and tuples, a map column for dicts; None where their parts would have to be pickled:
-    then one pickle for the whole is better."""
+    """A list column for lists and tuples, a map column for dicts; None if their parts would have to be pickled, since
+    then one pickle for each whole value is better."""
     if cls is dict:
         return _encode_dicts(values, encode)
     elements = _encode_parts(list(chain.from_iterable(values)), encode)
@@ -219,7 +221,7 @@ def _encode_parts(parts: Sequence[Any], encode: Encode) -> tuple[Any, Described]
 
 
 def _cut(array: Any, children: Sequence[Any]) -> tuple[list[slice], list[Any]]:
-    """Where each value's parts are in the children, of which only what this array refers to is kept."""
+    """(slices of each value's parts, the child columns cut to what this array refers to)."""
     offsets = array.offsets.to_numpy().tolist()
     start, end = offsets[0], offsets[-1]
     kept = [child.slice(start, end - start) for child in children]

@@ -1,8 +1,8 @@
-"""What a job begins with: a checkpoint of its own that it goes on from, one of another job, or a savepoint.
+"""Restores a job from a checkpoint of its own, a checkpoint of another job, or a savepoint.
 
-The state of an operator is found by its uid. A uid that the program has not given follows from the names of all
-operators before it, so a query that gets another projection, or whose aggregate is computed in two phases, has other
-uids; its state is still of the same groups or rows, and is found by what stands before it.
+The state of an operator is found by its uid. A uid that the program has not set is derived from the names of all
+operators before it, so a query with another projection, or with its aggregate computed in two phases, has other uids.
+Its state still belongs to the same groups or rows, and is found by what all of these uids have in common.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ _DERIVED = re.compile(r"[0-9a-f]{32}")
 
 
 def found_by_kin(job: JobGraph, metadata: Metadata) -> dict[str, str]:
-    """uid of an operator now -> its uid in the savepoint or checkpoint, of those that have another one, and of which
-    only one can be meant."""
+    """uid of an operator now -> its uid in the savepoint or checkpoint, for operators whose uid has changed and whose
+    earlier operator is unambiguous."""
     here = {info.uid for info in job.operators}
     left = [place for place in metadata.operators if place.uid not in here and _DERIVED.fullmatch(place.uid)]
     known = metadata.by_uid
@@ -54,7 +54,7 @@ def _only(places: list[OperatorPlace]) -> OperatorPlace | None:
 
 
 def with_uids_of_now(metadata: Metadata, uids: Mapping[str, str]) -> Metadata:
-    """The metadata as if the operators had had the uids of now."""
+    """The metadata with the present uids of the operators."""
     if not uids:
         return metadata
     now = {before: uid for uid, before in uids.items()}
@@ -76,28 +76,28 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Restore:
-    """A checkpoint or savepoint that a job begins with."""
+    """A checkpoint or savepoint that a job is restored from."""
 
     uri: str
     coordinator: Coordinator
     metadata: Metadata
     comparison: Comparison
     order: EpochPlan | None
-    """lets the tasks take over their state; None: they go on from their own files"""
+    """the plan that makes the tasks restore their state; None: they continue from their own files"""
     claimed: bool = False
-    """whether the files belong to the job now"""
+    """whether the files belong to the restored job now"""
     may_drop: bool = False
-    """whether what does not fit may begin empty"""
+    """whether state that does not fit may be dropped"""
 
     def compare_states(self, asked: Mapping[str, Sequence[StateInfo]]) -> Comparison:
-        """With the states that the functions have asked for. Raises ``RestoreError``."""
+        """Compare it with the states that the functions have requested. Raises ``RestoreError``."""
         job, metadata = self.coordinator.job, self.metadata
         found = compare_states(job, metadata, asked, self.comparison, self.may_drop)
         self.coordinator.inherit(inherited(job, metadata), states_go_on)
         return found
 
     def release(self) -> None:
-        """The job has a checkpoint of its own: what it has claimed and does not need any more is deleted."""
+        """Delete what the job has claimed and does not need any more, because it has a checkpoint of its own."""
         if self.claimed and self.order is not None:
             dispose(self.uri)
 
@@ -105,14 +105,14 @@ class Restore:
 def restore_from(
     path: str, coordinator: Coordinator, allow_non_restored: bool, claim: bool, trust_directory: bool = False
 ) -> Restore:
-    """Let a new job begin with what lies at a path or URI: its pickles run.
+    """Restore a new job from a checkpoint or savepoint at a path or URI; its pickles are run.
 
-    A checkpoint may be of a job that still runs: then what that job has prepared with its sinks is its own business.
+    A checkpoint may belong to a job that still runs: then the transactions of that job's sinks are not touched.
 
-    :param trust_directory: whether everybody who could have written it may be trusted.
-    :raises NotPrivateError: somebody else could have.
-    :raises SnapshotError: there is nothing usable there; the text names the file. Or ``claim`` is for what a running
-        job needs.
+    :param trust_directory: whether every user who could have written it may be trusted.
+    :raises NotPrivateError: another user could have written it.
+    :raises SnapshotError: nothing usable is there; the text names the file. Or ``claim`` was requested for files of a
+        running job.
     :raises RestoreError: the program does not fit.
     """
     folder, metadata = _open(path)
@@ -145,7 +145,8 @@ def restore_from(
 
 
 def _open(path: str) -> tuple[Folder, Metadata]:
-    """What lies at a path, and is whole; of the directory of a job its newest checkpoint that is."""
+    """The folder and metadata of the complete checkpoint or savepoint at a path; for the directory of a job, of its
+    newest complete checkpoint."""
     folder = open_folder(absolute(path).rstrip("/").removesuffix(f"/{METADATA}"))
     if folder.size(METADATA) is not None:
         metadata = read_checkpoint(folder)
@@ -162,12 +163,12 @@ def _open(path: str) -> tuple[Folder, Metadata]:
 
 
 def go_on(directory: CheckpointDirectory, coordinator: Coordinator) -> Restore | None:
-    """Let a new driver go on with the job of one that died, from its last checkpoint that is whole; None if there is
-    none, and the job begins again.
+    """Let a new driver continue the job of a dead one from its last complete checkpoint; None if there is none, and the
+    job starts again.
 
-    The program may have changed meanwhile: then its tasks take the state over as from a savepoint.
+    The program may have changed: then its tasks restore the state as from a savepoint.
 
-    :raises SnapshotError: there are checkpoints, and all are damaged; about the newest.
+    :raises SnapshotError: all checkpoints are damaged; the text is about the newest one.
     """
     listing = directory.listing()
     next_epoch = directory.unused_epoch(listing)
@@ -199,7 +200,7 @@ def go_on(directory: CheckpointDirectory, coordinator: Coordinator) -> Restore |
 
 
 def _warn(directory: CheckpointDirectory, number: int, damaged: Mapping[int, SnapshotError]) -> None:
-    """Say which checkpoints could not be used, and what follows from that."""
+    """Log which checkpoints could not be used, and what that means."""
     for broken, error in damaged.items():
         logger.warning(
             "checkpoint %s/chk-%d is of no use (%s): going on from %s/chk-%d, the one before. What sinks have "
@@ -213,7 +214,7 @@ def _warn(directory: CheckpointDirectory, number: int, damaged: Mapping[int, Sna
 
 
 def dispose(path: str) -> None:
-    """Delete a savepoint, or a checkpoint with those state files that only it needs.
+    """Delete a savepoint, or a checkpoint with the state files that no other checkpoint needs.
 
     :raises SnapshotError: there is none at the path.
     """
@@ -234,7 +235,8 @@ def dispose(path: str) -> None:
 
 
 def snapshot_path(path: str) -> str:
-    """A savepoint, a checkpoint, its ``_metadata`` file, or the directory of a job: then its last checkpoint."""
+    """The path of a savepoint or checkpoint, given that, its ``_metadata`` file, or the directory of a job: then of its
+    last checkpoint."""
     uri = absolute(path).rstrip("/").removesuffix("/_metadata")
     folder = open_folder(uri)
     if folder.size("_metadata") is None:
@@ -246,7 +248,7 @@ def snapshot_path(path: str) -> str:
 
 
 def base_folder(folder: Folder, metadata: Metadata) -> Folder:
-    """Where the paths of its files begin."""
+    """The folder to which the paths of its files are relative."""
     return _parent(folder).child(SHARED) if metadata.kind == CHECKPOINT else folder
 
 

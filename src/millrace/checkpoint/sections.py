@@ -1,8 +1,8 @@
-"""Keyed state divided by key groups, so that a task of another parallelism reads only what it needs.
+"""Divides keyed state by key groups, so that a task of another parallelism reads only what it needs.
 
-State comes in pieces of any order. They are gathered by ranges of groups until there is enough for sections of a size
-that is worth a request. The key groups of many keys are computed at once, to the result of
-``runtime.exchange.keygroups``; bytes that a process has read are cached for its next task.
+State comes in pieces, in any order. They are gathered by ranges of key groups until there is enough for sections that
+are worth a request each. The key groups of many keys are computed at once, with the results of
+``runtime.exchange.keys``; bytes that a process has read are cached for its next task.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from millrace.runtime.storage import dumps
 
 
 class CachedBytes:
-    """Bytes of one checkpoint at a time, up to a limit: what is more is read again by every task."""
+    """A cache for bytes of one checkpoint at a time, up to a limit; bytes beyond it are read by every task."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -37,7 +37,7 @@ class CachedBytes:
         self._size = 0
 
     def get(self, checkpoint: str, name: Hashable, read: Callable[[], bytes]) -> bytes:
-        """What was read under a name of a checkpoint, read now if it is not known."""
+        """The bytes with a name of a checkpoint: cached, or read now."""
         if checkpoint != self._of:
             self._of, self._known, self._size = checkpoint, {}, 0
         content = self._known.get(name)
@@ -52,14 +52,14 @@ class CachedBytes:
 # Key groups of many keys
 
 Hashes = Any
-"""an array of uint64 with values of 32 bits"""
+"""an array of uint64 with 32-bit values"""
 
 _MASK = np.uint64(0xFFFFFFFF)
 _TUPLE_SEED = 2
 
 
 def key_groups(keys: Sequence[Any], max_parallelism: int) -> Any:
-    """An array of int32. Raises ``UnstableKeyError`` for keys that have no group."""
+    """The key group of each key, as an array of int32. Raises ``UnstableKeyError`` for a key without a stable hash."""
     return (_mix(_hashes(keys)) % np.uint64(max_parallelism)).astype(np.int32)
 
 
@@ -95,9 +95,9 @@ _TABLE = _crc_table()
 
 
 def _of_integers(keys: Any) -> Hashes:
-    """CRC-32 of the bytes of each number, the highest first, as many as it needs with its sign."""
+    """CRC-32 of the shortest signed big-endian bytes of each number."""
     size = np.where(keys < 0, ~keys, keys).view(np.uint64)
-    # ~n has as many bits as -n, but for powers of two, where it has one less.
+    # ~n has as many bits as -n, except for powers of two, where it has one less.
     magnitude = np.where(keys < 0, size + np.uint64(1), size)
     result = np.empty(len(keys), np.uint64)
     for length in range(1, 10):
@@ -130,26 +130,26 @@ def _mix(value: Hashes) -> Hashes:
 # Sections
 
 RANGES = 1_024
-"""Ranges of key groups that are told apart at most; all groups, where there are fewer."""
+"""The most ranges of key groups; each group is a range if there are fewer."""
 GATHERED_BYTES = 16 * 1024 * 1024
-"""What waits in memory until it is written."""
+"""The most bytes that wait in memory until they are written."""
 LEAST_BYTES = 32 * 1024
-"""Smaller neighbours become one section."""
+"""Neighbouring sections smaller than this (bytes) are merged."""
 SLICE = 65_536
-"""Entries that are divided at a time."""
+"""The number of entries that are divided at a time."""
 
 _BY_WINDOW = frozenset({WindowTable.kind, WindowListTable.kind})
 _BUFFERS = frozenset({RowBufferTable.kind, EventBufferTable.kind})
 BY_ADDRESS = frozenset({TIMERS, *TABLES}) - _BY_WINDOW - _BUFFERS
-"""kinds whose changes say for each address what becomes of it, whatever there is at others"""
+"""kinds of tables whose changes at an address don't depend on other addresses"""
 _WHOLE_ONLY = _BY_WINDOW | _BUFFERS
-"""kinds of which only the full form can be divided"""
+"""kinds of tables of which only the full form can be divided"""
 
 Entries = dict[Any, Any]
 
 
 class Grouped(NamedTuple):
-    """What belongs to the key groups from ``first`` to ``last``: pickles, one after the other."""
+    """The state of the key groups from ``first`` to ``last``, as consecutive pickles."""
 
     first: int
     last: int
@@ -157,7 +157,7 @@ class Grouped(NamedTuple):
 
 
 class Divider:
-    """The keyed state of one operator on its way into a file.
+    """Divides the keyed state of one operator that is written into a file.
 
     :param whole: whether the pieces are full state, not changes.
     """
@@ -169,10 +169,10 @@ class Divider:
         self._kinds = BY_ADDRESS | _WHOLE_ONLY if whole else BY_ADDRESS
         self._ranges: dict[int, list[bytes]] = {}
         self.size = 0
-        """bytes that are gathered"""
+        """number of gathered bytes"""
 
     def add(self, keyed: KeyedDelta) -> KeyedDelta:
-        """Take in what can be divided; the rest."""
+        """Gather what can be divided; returns the rest."""
         left: KeyedDelta = {}
         for name, (kind, entries) in keyed.items():
             told = is_told(entries)
@@ -195,7 +195,7 @@ class Divider:
         return groups_of(hashes, self._max_parallelism) // self._width
 
     def _divided(self, kind: str, entries: Entries) -> dict[int, Entries]:
-        """Range -> its part."""
+        """Range of key groups -> its part of the entries."""
         if kind not in _BY_WINDOW:
             return _split(list(entries.items()), self._places(_keys(kind, entries)))
         found: dict[int, Entries] = {}
@@ -208,7 +208,7 @@ class Divider:
         return key_groups(keys, self._max_parallelism) // self._width
 
     def take(self) -> Iterator[Grouped]:
-        """What is gathered, in the order of the groups."""
+        """Take the gathered state, in the order of key groups."""
         waiting, self._ranges, self.size = self._ranges, {}, 0
         first, contents, size = 0, list[bytes](), 0
         for place in sorted(waiting):
@@ -228,7 +228,7 @@ class Divider:
 
 
 def of_groups(kind: str, entries: Entries, max_parallelism: int, groups: range) -> Entries:
-    """The entries, or changes by address or by key, that belong to some key groups."""
+    """The entries, or changes by address or by key, of some key groups."""
     if not entries:
         return entries
     if is_told(entries):
@@ -259,7 +259,7 @@ def _slices(entries: Entries) -> Iterator[Entries]:
 
 
 def _split(items: list[tuple[Any, Any]], places: Any) -> dict[int, Entries]:
-    """Items by the places that they go to; those of one place in their order."""
+    """Divide items by their targets; items of one target stay in order."""
     if not items:
         return {}
     order = np.argsort(places, kind="stable")

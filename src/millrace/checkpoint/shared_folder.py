@@ -1,8 +1,9 @@
-"""The folder that a job's driver and tasks share: whether the driver lives, and whether tasks write where it reads.
+"""The folder that a job's driver and tasks share: a heartbeat of the driver, and a check that both see the same folder.
 
-The driver says that it lives by touching a file of the folder every few seconds. It puts a token into the folder before
-the job begins; each process that runs tasks looks for the token once, and says with its next acknowledgement what it
-has written first, where the driver looks for that. A directory that only one machine sees is found in the first epoch.
+The driver shows that it is alive by writing a file in the folder every few seconds. Before the job begins it writes a
+token; each process that runs tasks looks for the token once and writes a file of its own, which its next
+acknowledgement names, and the driver looks for that file. A directory that only one machine sees is found out in the
+first epoch.
 """
 
 from __future__ import annotations
@@ -21,40 +22,40 @@ from millrace.checkpoint.folder import Folder, SnapshotError
 from millrace.util.system import is_alive, started_at, this_machine
 
 DRIVER = "driver"
-"""The file."""
+"""name of the heartbeat file"""
 BEAT_SECONDS = 10.0
 SILENT_SECONDS = 60.0
-"""A driver on another machine that has said nothing for so long is dead, by the clock of the store where it says so;
-where that is not known by those of the machines, which may differ by most of that. Any of these may be set meanwhile,
-so it is waited for once more, by a clock that cannot be set."""
+"""Time (s) without a heartbeat after which a driver on another machine counts as dead: by the clock of the file store,
+if known; else by the clocks of the machines, which may differ by most of that. As a clock may have been set, the driver
+gets one more chance, measured by a monotonic clock."""
 CONFIRM_SECONDS = 1.5 * BEAT_SECONDS
-"""how long a driver on another machine is waited for that seems to be dead"""
+"""how long to wait for a heartbeat of a driver on another machine that seems to be dead (s)"""
 
 
 @dataclass(frozen=True)
 class LivingDriver:
-    """Who wrote the file."""
+    """The driver process that wrote the heartbeat file."""
 
     machine: str
     host: str
     process: int
     started: int | None
-    """ticks since the start of the machine"""
+    """start of the process, in ticks since the start of the machine; None: not known"""
     beat: float
-    """seconds since 1970"""
+    """time of the last heartbeat, seconds since 1970"""
 
     def __str__(self) -> str:
         return f"process {self.process} on {self.host}"
 
     @property
     def is_here(self) -> bool:
-        """Whether it is known at once that it is dead: it was on this machine."""
+        """Whether the driver runs on this machine, so that its death can be seen at once."""
         return self.machine == this_machine()
 
     def seems_to_live(self, folder: Folder) -> bool:
-        """By the clocks, if it is on another machine.
+        """Whether the driver seems to be alive; for another machine, judged by clocks.
 
-        :param folder: where its file lies.
+        :param folder: the folder with its heartbeat file.
         """
         if self.is_here:
             return is_alive(self.process, self.started)
@@ -63,7 +64,7 @@ class LivingDriver:
 
 
 class Heartbeat:
-    """Says that this process drives the job of a folder, from ``start`` to ``stop``."""
+    """Writes the heartbeat of this process for the job of a folder, from ``start`` to ``stop``."""
 
     def __init__(self, folder: Folder) -> None:
         self._folder = folder
@@ -75,7 +76,7 @@ class Heartbeat:
         self._thread.start()
 
     def stop(self) -> None:
-        """The job is over here."""
+        """Stop the heartbeat and delete its file."""
         self._stopped.set()
         self._thread.join(SILENT_SECONDS)
         with contextlib.suppress(OSError):
@@ -93,18 +94,18 @@ class Heartbeat:
 
 
 def living_driver(folder: Folder) -> LivingDriver | None:
-    """Who drives the job of a folder; None if no process does any more, or never said so."""
+    """The driver of the job of a folder; None if it is dead, or there never was one."""
     return None if left_alone([folder]) else _read(folder)
 
 
 def is_left_alone(folder: Folder) -> bool:
-    """Whether a driver has been here, and is dead."""
+    """Whether the folder has a driver, and it is dead."""
     return bool(left_alone([folder]))
 
 
 def left_alone(folders: Iterable[Folder]) -> list[Folder]:
-    """Those in which a driver has been that is dead. Of drivers on other machines it takes a while to say so: one may
-    only seem to be dead since a clock was set."""
+    """The folders whose drivers are dead. For drivers on other machines this takes some time, because one may only seem
+    to be dead since a clock was set."""
     silent = [(folder, driver) for folder in folders if (driver := _read(folder)) and not driver.seems_to_live(folder)]
     if any(not driver.is_here for _, driver in silent):
         time.sleep(CONFIRM_SECONDS)
@@ -119,11 +120,11 @@ def _read(folder: Folder) -> LivingDriver | None:
 
 
 TOKEN = "token"
-"""The file that the driver writes."""
+"""name of the token file"""
 
 
 class NotSharedError(SnapshotError):
-    """Tasks and driver do not see the same directory."""
+    """Tasks and driver do not see the same folder."""
 
     def __init__(self, uri: str, host: str, what: str) -> None:
         super().__init__(
@@ -135,37 +136,38 @@ class NotSharedError(SnapshotError):
 
 @dataclass(frozen=True)
 class FirstWrite:
-    """What a process has written to see whether the driver finds it."""
+    """The file that a process has written to show that it sees the driver's folder."""
 
     host: str
     process: str
     path: str
-    """below the folder"""
+    """path below the folder"""
     size: int
-    """bytes"""
+    """size in bytes"""
 
 
 # -- in the driver ----------------------------------------------------------------------------------------------------
 
 
 def offer(folder: Folder) -> str:
-    """Put a token into the folder, before the first epoch; its text travels with the job."""
+    """Write a token into the folder, before the first epoch. Returns its text, which is sent with the job."""
     token = uuid.uuid4().hex
     folder.write(TOKEN, [token.encode()])
     return token
 
 
 class SharedFolder:
-    """What the driver has seen of the processes that run its tasks."""
+    """Checks, in the driver, whether the processes of its tasks see the folder."""
 
     def __init__(self, folder: Folder) -> None:
         self._folder = folder
         self._seen: set[str] = set()
 
     def check(self, writes: Iterable[FirstWrite | None]) -> None:
-        """Look for what acknowledgements of an epoch name; each process is looked at once.
+        """Look for the files that acknowledgements of an epoch name; each process is checked once.
 
-        :raises NotSharedError: naming the directory and the machine that writes to another one.
+        :raises NotSharedError: a file is missing; the text names the directory and the machine that writes to another
+            one.
         """
         for write in writes:
             if write is None or write.process in self._seen:
@@ -182,14 +184,15 @@ class SharedFolder:
 
 _lock = threading.Lock()
 _done: dict[str, FirstWrite] = {}
-"""token -> what this process has written; of the last jobs only"""
+"""token -> the file of this process, for the last jobs only"""
 _JOBS = 16
 
 
 def first_write(folder: Folder, token: str) -> FirstWrite:
-    """Look for the token and write something for the driver to find; once a process and job, later calls give the same.
+    """Look for the token, and write a file for the driver to find. Done once per process and job; later calls return
+    the same.
 
-    :raises NotSharedError: the token is not there.
+    :raises NotSharedError: the token is missing.
     """
     with _lock:
         known = _done.get(token)

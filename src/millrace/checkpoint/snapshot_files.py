@@ -1,9 +1,9 @@
-"""Savepoints and checkpoints as tasks see them: each subtask writes what it has, or reads its share of what others had.
+"""Savepoints and checkpoints as tasks see them: each subtask writes its state, or reads its share of earlier state.
 
-A savepoint is a folder of its own. A checkpoint is read from the files of its job's tasks: keyed state goes by piece
-from the files to the subtask that takes it over, and only sections of the wanted key groups are read. What else a
-subtask keeps is small; tasks of another parallelism need that of all earlier subtasks, so a process reads it once.
-Values are brought to the types that the program declares now.
+A savepoint is a folder of its own. A checkpoint is read from the state files of its job's tasks: keyed state is read
+piece by piece by the subtask that restores it, and only the sections of its key groups. The rest of a subtask's state
+is small; tasks of another parallelism need that of all earlier subtasks, so a process reads it once. Values are
+converted to the types that the program declares now.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ from millrace.runtime.tasks.waiting import event_times, only_waiting
 # Values of an earlier type
 
 Convert = Callable[[Any], Any]
-"""value of the old type -> value of the new one: of a list state the whole list, of a map state the whole map"""
+"""value of the old type -> value of the new type; for a list state the whole list, for a map state the whole map"""
 
 
 def adapt_values(kind: str, entries: dict[Any, Any], convert: Convert) -> dict[Any, Any]:
-    """The entries of a table in full form, with every value converted; other tables than those of states stay."""
+    """The entries of a table in full form, with every value converted; tables of operators themselves are unchanged."""
     of_kind = _ENTRIES.get(kind)
     return entries if of_kind is None else {at: of_kind(entry, convert) for at, entry in entries.items()}
 
@@ -80,14 +80,14 @@ _ENTRIES: dict[str, Callable[[Any, Convert], Any]] = {
 
 @dataclass(frozen=True)
 class Rest:
-    """What an earlier subtask had besides its keyed state."""
+    """The state of an earlier subtask besides its keyed state."""
 
     shared: OperatorDelta
-    """its operator state as a whole"""
+    """the whole operator state"""
     small: Any
-    """what ``Operator.snapshot`` gave"""
+    """the value of ``Operator.snapshot``"""
     watermark: int
-    """ms"""
+    """the subtask's watermark (ms)"""
 
 
 def _sections(
@@ -98,7 +98,7 @@ def _sections(
     wanted: Callable[[Section], bool],
     load: Load = load_stored,
 ) -> Iterator[tuple[Section, OperatorDeltas]]:
-    """The wanted sections of an operator in the files of one subtask, oldest first."""
+    """The needed sections of an operator in the files of one subtask, oldest first."""
     task = (place.stage, place.offset + subtask)
     for stored in chain_files(task, metadata.tasks[task]):
         path = f"{folder.uri}/{stored.path}"
@@ -141,12 +141,12 @@ def _chosen(
     max_parallelism: int,
     groups: range,
 ) -> Iterator[KeyedDelta]:
-    """What one subtask had of some key groups.
+    """The state of some key groups in one earlier subtask.
 
-    :param divided_by: the same in the groups that the files are divided by, None where those are others.
+    :param divided_by: the range in the key groups by which the files are divided; None if those are others.
     """
     held = KeyedStateBackend()
-    """what can't be applied to a table that has the state of other subtasks already"""
+    """changes that can't be applied to a table which already has the state of other subtasks"""
 
     def wanted(section: Section) -> bool:
         return section.holds != REST and (divided_by is None or section.may_hold(divided_by))
@@ -189,11 +189,11 @@ def rest_of(folder: Folder, metadata: Metadata, place: OperatorPlace, subtask: i
 
 
 _kept = CachedBytes(16 * 1024 * 1024)
-"""``rests``, pickled: tasks must not share objects"""
+"""cache of pickled ``rests``; pickled, since tasks must not share objects"""
 
 
 def rests(folder: Folder, metadata: Metadata, place: OperatorPlace) -> list[Rest]:
-    """Of all earlier subtasks, in their order; a process reads them once, if they are not large."""
+    """The rests of all earlier subtasks, in their order. A process reads them once, if they are not too large."""
 
     def read() -> bytes:
         return dumps([rest_of(folder, metadata, place, subtask) for subtask in range(place.parallelism)])
@@ -206,7 +206,7 @@ def rests(folder: Folder, metadata: Metadata, place: OperatorPlace) -> list[Rest
 
 
 class EarlierSubtask:
-    """One earlier subtask of an operator, for tools that look at a checkpoint."""
+    """One earlier subtask of an operator, for tools that inspect a checkpoint."""
 
     def __init__(
         self, folder: Folder, metadata: Metadata, place: OperatorPlace, subtask: int, load: Load = load_stored
@@ -273,12 +273,12 @@ class FolderSnapshots:
 
 @lru_cache(maxsize=4)
 def _metadata(uri: str) -> Metadata:
-    """Every operator of every task asks for the same."""
+    """The metadata at a URI, cached, because every operator of every task needs it."""
     return read_metadata(open_folder(uri))
 
 
 def _whole(pieces: KeyedPieces) -> Iterator[KeyedDelta]:
-    """Everything, address by address. Rows that wait are so already, unless they are told as batches with types."""
+    """The full state, address by address. Waiting rows are by address already, unless they are batches with types."""
     collected = KeyedStateBackend()
     waited: set[str] = set()
     for piece in pieces:
@@ -294,14 +294,14 @@ def _whole(pieces: KeyedPieces) -> Iterator[KeyedDelta]:
 
 
 def _waits(kind: str, entries: dict[Any, Any]) -> bool:
-    """Whether these are rows that wait, under their keys."""
+    """Whether these entries are waiting rows, by key."""
     return kind == RowBufferTable.kind and SINCE not in entries
 
 
 def _adapted(
     pieces: KeyedPieces, descriptions: Iterable[StateDescription], wanted: Wanted, saved: SavedOperator | None
 ) -> Iterator[KeyedDelta]:
-    """The pieces, of full state, with values of the types that the functions want now."""
+    """The pieces of full state, with values converted to the types that the functions request now."""
     before = _keyed(descriptions)
     for piece in pieces:
         adapted = {}
@@ -315,7 +315,7 @@ def _adapted(
 def _settled(
     pieces: KeyedPieces, descriptions: Iterable[StateDescription], wanted: Wanted, saved: SavedOperator | None
 ) -> Iterator[KeyedDelta]:
-    """Changes, where those of states whose values have another type now have become full state."""
+    """The changes, where those of states with a changed type have become full state."""
     before = _keyed(descriptions)
     collected = KeyedStateBackend()
     for piece in pieces:
@@ -333,8 +333,9 @@ _MISFIT = object()
 
 
 def _change(known: StateDescription | None, info: StateInfo | None, saved: SavedOperator | None) -> Any:
-    """How values of a stored state become those of the wanted one, None for as they are. ``_MISFIT`` if they can't:
-    the driver tells all that does not fit, and refuses to run if that may not begin empty."""
+    """The conversion from the values of a stored state to the requested type; None: no conversion. ``_MISFIT`` if it
+    is impossible: the driver reports everything that does not fit, and refuses to run if such state may not start
+    empty."""
     if info is None or info.type is None or known is None or known.type is None:
         return None
     now = StateDescription.of(info)
@@ -355,7 +356,7 @@ def _adapted_operator_state(
 
 
 def operator_folder(info: OperatorInfo | OperatorPlace) -> str:
-    """A name that people recognise and that no other operator has."""
+    """A folder name that people recognize and that no other operator has."""
     name = "".join(c if c.isalnum() or c in "-_." else "-" for c in info.name)[:40]
     return f"{name}-{info.uid if info.uid.isalnum() else info.uid.encode().hex()[:32]}"
 
@@ -381,7 +382,7 @@ def _from_checkpoint(
     keyed = keyed_state(files, metadata, place, groups, info.max_parallelism)
     if place.parallelism == info.parallelism and not _has_union(metadata, place):
         own = rest_of(files, metadata, place, subtask)
-        # As long as there are as many subtasks as before, each looks at its own only.
+        # With the same number of subtasks as before, each reads only its own state.
         return EarlierState(keyed, own.shared, _present((own.small,) * place.parallelism), own.watermark)
     parts = rests(files, metadata, place)
     shared = redistribute([part.shared for part in parts], info.parallelism)[subtask]
@@ -397,5 +398,5 @@ def _has_union(metadata: Metadata, place: OperatorPlace) -> bool:
 
 
 def _present(smalls: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Nothing, if no subtask had anything."""
+    """The small states; empty if no subtask had one."""
     return smalls if any(small is not None for small in smalls) else ()

@@ -1,4 +1,4 @@
-"""The state of an operator's subtasks as Parquet files, which explain themselves to any reader of Parquet."""
+"""The state of an operator's subtasks as Parquet files that describe themselves to any reader of Parquet."""
 
 from __future__ import annotations
 
@@ -57,19 +57,19 @@ __all__ = [
 
 KEYED, OPERATOR = "keyed", "operator"
 _END = 8
-"""the last bytes of a Parquet file: the length of the footer before them (4), and "PAR1\""""
+"""number of last bytes of a Parquet file: the length of the footer before them (4 bytes), and the magic ``PAR1``"""
 ROWS_IN_A_FILE = 250_000
 ROWS_TOGETHER = 2_000
-"""A row group has so many rows at least; it begins and ends with a key group."""
+"""The least rows in a row group, which begins and ends with a key group."""
 GATHERED = 100_000
-"""Entries of small pieces that go to a file together."""
+"""The number of entries of small pieces that are written to one file."""
 METADATA = b"millrace"
-"""the entry of a file's metadata that describes it, as JSON"""
+"""the key of a Parquet file's metadata that describes the file, as JSON"""
 _REPETITIVE = ["key_group", "namespace", "window_start", "window_end"]
-"""columns that are worth a dictionary; in others looking for equal values costs more than it saves"""
+"""columns with dictionary encoding; in others looking for equal values costs more than it saves"""
 _NO_CLASSES: dict[str, type] = {}
 _kept = CachedBytes(16 * 1024 * 1024)
-"""files of operator state, of which several tasks of a process may need the same"""
+"""cache for files of operator state, which several tasks of a process may need"""
 
 
 # -- writing ----------------------------------------------------------------------------------------------------------
@@ -88,8 +88,8 @@ def write_states(
     """Write the whole state of a subtask to files ``<prefix>/<state>-<subtask>-<number>.parquet``.
 
     :param keyed: the keyed state in pieces, each in full form.
-    :param run: part of the names, if the task may run twice and only one of its runs counts.
-    :param about: what else the files say of themselves.
+    :param run: part of the file names, if the task may run twice and only one run is acknowledged.
+    :param about: further metadata of the files.
     """
     writer = _Writer(folder, prefix, subtask, run, about)
     with _without_collector():
@@ -104,7 +104,7 @@ def write_states(
 
 
 def _gathered(pieces: Iterable[KeyedDelta]) -> Iterator[tuple[str, str, dict[Any, Any]]]:
-    """(state, kind, entries): neighbouring pieces of a state together, where that is not too much."""
+    """(state, kind, entries): neighbouring pieces of a state are merged if they are not too large."""
     name, kind, waiting = "", "", dict[Any, Any]()
     for piece in pieces:
         for state, (other, entries) in piece.items():
@@ -127,7 +127,7 @@ class _Writer:
 
     def write(self, state: str, scope: str, kind: str, table: Table) -> None:
         rows, described = table
-        # The numbers alone make the name unique, whatever is left of the state's own.
+        # The numbers alone make the name unique, whatever remains of the state's own name.
         path = f"{self._prefix}/{_file_name(state)}-{self._writer}-{len(self.files)}.parquet"
         about = {
             "state": state,
@@ -149,7 +149,7 @@ class _Writer:
 
 
 def _footer_size(end: Any) -> int:
-    """Bytes of the footer of a Parquet file, with the last ones, which say how long it is."""
+    """The size of a Parquet file's footer in bytes, given the last bytes of the file."""
     return int.from_bytes(end[:4], "little") + _END
 
 
@@ -159,7 +159,9 @@ def _file_name(state: str) -> str:
 
 
 def _parquet(rows: Any, keyed: bool) -> memoryview:
-    """Keyed rows are sorted by key group, with row groups of their own for those that have many."""
+    """The rows as a Parquet file. Keyed rows are sorted by key group, and large key groups get row groups of their
+    own.
+    """
     if keyed:
         rows, parts = by_key_group(rows, ROWS_TOGETHER)
     else:
@@ -184,11 +186,11 @@ def _parquet(rows: Any, keyed: bool) -> memoryview:
 def iter_states(
     folder: Folder, files: Iterable[StateFile], key_groups: range | None, known: Classes = _NO_CLASSES
 ) -> Iterator[KeyedDelta]:
-    """The keyed state, file by file: changes to be applied to an empty backend one after the other.
+    """The keyed state, file by file, as changes to be applied to an empty backend one after the other.
 
-    :param key_groups: those that are wanted; None for all.
-    :param known: classes of the program's main module, where it can't be imported (``main_classes``).
-    :raises MissingFileError, CorruptFileError: naming the file.
+    :param key_groups: the key groups to read; None: all.
+    :param known: classes of the program's main module, if it can't be imported (``main_classes``).
+    :raises MissingFileError, CorruptFileError: a file is missing or damaged; the text names it.
     :raises EvolutionError: the values don't fit the classes of this program.
     """
     for file in files:
@@ -201,8 +203,8 @@ def iter_states(
 def read_states(
     folder: Folder, files: Iterable[StateFile], key_groups: range | None, known: Classes = _NO_CLASSES
 ) -> tuple[KeyedDelta, OperatorDelta]:
-    """All that the files hold, merged: keyed state for an empty backend, and operator state, where lists of several
-    subtasks become one and of several copies of a broadcast state the first counts. See ``iter_states``."""
+    """The merged content of the files: keyed state for an empty backend, and operator state, where lists of several
+    subtasks are concatenated, and of a broadcast state the first copy is taken. See ``iter_states``."""
     chosen = list(files)
     keyed: KeyedDelta = {}
     with _without_collector():
@@ -236,8 +238,8 @@ def read_operator_state(
     subtask: int,
     known: Classes = _NO_CLASSES,
 ) -> OperatorDelta:
-    """The operator state that one of ``parallelism`` subtasks begins with, given the files of all earlier ones: what
-    ``redistribute`` says, from the files that it takes."""
+    """The operator state that one of ``parallelism`` subtasks starts from, given the files of all earlier ones: its
+    share according to ``redistribute``, read only from the files that contain it."""
     by_state: dict[str, list[StateFile]] = {}
     for file in sorted((file for file in files if file.scope == OPERATOR), key=lambda file: file.subtask):
         by_state.setdefault(file.state, []).append(file)
@@ -263,7 +265,7 @@ def read_operator_state(
 
 
 def _items_of(folder: Folder, files: Iterable[StateFile], share: range, known: Classes) -> list[Any]:
-    """Some of the items of a list that lies in several files."""
+    """A range of the items of a list that is stored in several files."""
     items: list[Any] = []
     start = 0
     for file in files:
@@ -295,14 +297,15 @@ def _operator_state(folder: Folder, files: Iterable[StateFile], known: Classes) 
 
 
 def read_rows(folder: Folder, file: StateFile) -> Any:
-    """The rows of a file, as an Arrow table. Raises as ``read_content``."""
+    """The rows of a file as an Arrow table. Raises what ``read_content`` raises."""
     content = pa.BufferReader(read_content(folder, file))
     return pq.ParquetFile(content).read(use_threads=False)  # a task has one core
 
 
 def _rows_of(folder: Folder, file: StateFile, key_groups: range) -> Any:
-    """The rows of some key groups; only the row groups that have some are read, each page with a checksum of its
-    own."""
+    """The rows of some key groups. Only the row groups that contain some are read; each page has a checksum of its
+    own.
+    """
     if file.groups is None or (file.groups[0] in key_groups and file.groups[1] in key_groups):
         return of_key_groups(read_rows(folder, file), key_groups)
     with _opened(folder, file) as stored:
@@ -319,7 +322,7 @@ def _rows_of(folder: Folder, file: StateFile, key_groups: range) -> Any:
 
 
 def _overlapping(metadata: Any, key_groups: range) -> list[int]:
-    """The row groups that may have rows of some key groups."""
+    """The row groups that may contain rows of some key groups."""
     column = metadata.schema.names.index("key_group")
     found = []
     for number in range(metadata.num_row_groups):
@@ -342,7 +345,7 @@ def _opened(folder: Folder, file: StateFile) -> StoredFile:
 
 
 def _check_footer(folder: Folder, file: StateFile, stored: StoredFile) -> None:
-    """See that a file of which parts are read is the one that was written."""
+    """Check that a file of which only parts are read is the one that was written."""
     if file.footer is None:
         return
     size = min(_footer_size(stored.read(file.size - _END, _END)), file.size)
@@ -351,7 +354,7 @@ def _check_footer(folder: Folder, file: StateFile, stored: StoredFile) -> None:
 
 
 def read_content(folder: Folder, file: StateFile) -> Any:
-    """The bytes of a file, which are what was written. Raises ``MissingFileError``, ``CorruptFileError``."""
+    """The bytes of a file, verified. Raises ``MissingFileError``, ``CorruptFileError``."""
     with _opened(folder, file) as stored:
         content = stored.read(0, file.size)
     if zlib.crc32(content) != file.checksum:
@@ -363,7 +366,7 @@ def read_content(folder: Folder, file: StateFile) -> Any:
 
 
 def check_states(files: Iterable[StateFile], known: Classes = _NO_CLASSES) -> list[Problem]:
-    """Why this program can't read the files, found out from their descriptions; each problem names the state."""
+    """Why this program can't read the files, found from their descriptions; each problem names the state."""
     found: dict[Problem, None] = {}
     for described in {json.dumps([file.state, file.columns]): file for file in files}.values():
         for name, column in described.columns.items():
@@ -373,8 +376,8 @@ def check_states(files: Iterable[StateFile], known: Classes = _NO_CLASSES) -> li
 
 
 def main_classes(files: Iterable[StateFile]) -> dict[str, type]:
-    """The classes in the files that are of the program's main module, by name. Only the driver can import them: workers
-    need them as ``known``. Those that are missing are left to ``check_states``."""
+    """Name -> class, for classes of the program's main module in the files. Only the driver can import them: workers
+    need them as ``known``. ``check_states`` reports missing ones."""
     names = {each["name"] for file in files for column in file.columns.values() for each in classes_of(column)}
     found: dict[str, type] = {}
     for name in sorted(filter(is_of_main_module, names)):
@@ -387,7 +390,7 @@ def main_classes(files: Iterable[StateFile]) -> dict[str, type]:
 
 @contextmanager
 def _naming(file: StateFile) -> Iterator[None]:
-    """Let errors tell which state they are about."""
+    """A context in which errors name the state."""
     try:
         yield
     except EvolutionError as error:
@@ -396,7 +399,8 @@ def _naming(file: StateFile) -> Iterator[None]:
 
 @contextmanager
 def _without_collector() -> Iterator[None]:
-    """Millions of objects are made here and none becomes garbage: looking for garbage would double the time."""
+    """A context without garbage collection: millions of objects are made and none becomes garbage, so that searching
+    for garbage would double the time."""
     enabled = gc.isenabled()
     gc.disable()
     try:

@@ -1,9 +1,10 @@
 """State tables as Arrow tables with named columns, and back.
 
 The columns of keyed state: ``key_group``, ``key``; for state of a window ``window_start`` and ``window_end`` (ms), for
-that of any other namespace ``namespace``; then those of the content, which has a row for each address or for each of
-its parts (elements of a list, entries of a map). An address with several rows has them one after the other, numbered by
-``position``. Rows of different files may be put together in any order, as long as those of one address stay together.
+state of any other namespace ``namespace``; then those of the content, which has a row for each address or for each of
+its parts (elements of a list, entries of a map). The rows of an address are consecutive, and numbered by ``position``
+if there are several. Rows of different files may be combined in any order, as long as those of one address stay
+together.
 """
 
 from __future__ import annotations
@@ -32,18 +33,18 @@ Slices = Sequence[slice]
 
 @dataclass(frozen=True)
 class Content:
-    """One kind of content. ``split`` takes those of many addresses."""
+    """One kind of content. ``split`` processes the contents of many addresses."""
 
     names: tuple[str, ...]
-    """of the columns"""
+    """names of the columns"""
     split: Callable[[Sequence[Any]], Columns]
     join: Callable[[Columns, Slices], list[Any]]
-    """back; of one row per address the slices say nothing"""
+    """the inverse of ``split``; for one row per address the slices are ignored"""
     size: Callable[[Any], int] | None = None
-    """number of rows of one content; None: always one"""
+    """gives the number of rows of one content; None: always one"""
 
 
-# A full entry of a list is (0, elements), that of a map is (True, items, []): see the tables.
+# A full entry of a list is (0, elements), a full entry of a map is (True, items, []): see the tables.
 
 
 def _elements(entries: Sequence[Any]) -> list[Any]:
@@ -149,7 +150,7 @@ TIMER_CONTENT = Content(
     lambda timers: {"timestamp": list(map(itemgetter(0), timers)), "registration": list(map(itemgetter(1), timers))},
     lambda columns, slices: list(zip(columns["timestamp"], columns["registration"])),
 )
-"""(time, number of its registration), by which timers of the same time are in order"""
+"""(time in ms, registration number), which orders timers of the same time"""
 
 CONTENTS: dict[str, Content] = {
     "value": _VALUE,
@@ -176,16 +177,16 @@ MAP_KINDS = frozenset(kind for kind, content in CONTENTS.items() if content in (
 
 
 def slices_at(starts: Sequence[int], rows: int) -> list[slice]:
-    """The rows of each address, given where they begin."""
+    """The rows of each address as a slice, given where they begin."""
     return [slice(a, b) for a, b in pairwise([*starts, rows])]
 
 
 # Tables of rows
 
 Entries = dict[Any, Any]
-"""of a table, in full form"""
+"""the entries of a table in full form"""
 Table = tuple[Any, dict[str, Described]]
-"""an Arrow table, and how to read its columns"""
+"""(an Arrow table, the descriptions of its columns)"""
 
 BY_WINDOW = frozenset({"windows", "window lists"})
 TIMERS = "timers"
@@ -204,7 +205,7 @@ def explode(kind: str, entries: Entries, max_parallelism: int, limit: int) -> It
 
 
 def _flat(kind: str, entries: Entries) -> Iterator[tuple[list[Any], list[Any]]]:
-    """Addresses, all of one form, and what there is at each."""
+    """Addresses, all of one form, and the content at each."""
     if kind in BY_WINDOW:
         ends, rows = list(entries), [row for _, row in entries.values()]
         yield (
@@ -231,7 +232,7 @@ def _by_form(addresses: list[Any], contents: list[Any]) -> Iterator[tuple[list[A
 
 
 def _are_alike(addresses: list[Any]) -> bool:
-    """Whether all have one form: what is mostly so is found out without a loop in Python."""
+    """Whether all addresses have one form; the frequent cases are found without a loop in Python."""
     types = set(map(type, addresses))
     if Scoped not in types:
         return True
@@ -308,7 +309,7 @@ def groups_of(table: Any) -> list[int]:
 
 
 def by_key_group(table: Any, least: int) -> tuple[Any, list[slice]]:
-    """The rows in the order of their key groups, and parts of ``least`` rows or more that share no key group."""
+    """The rows sorted by key group, and slices of ``least`` or more rows that share no key group."""
     groups = table[KEY_GROUP].to_numpy()
     order = np.argsort(groups, kind="stable")  # rows of one address stay together
     ordered = groups[order]
@@ -332,7 +333,7 @@ def of_key_groups(table: Any, groups: range) -> Any:
 
 
 def implode(kind: str, table: Any, described: dict[str, Described], known: Classes, entries: Entries) -> None:
-    """Add what the rows hold to ``entries``, which are changes onto an empty table.
+    """Add the content of the rows to ``entries``, which are changes onto an empty table.
 
     :raises EvolutionError: the values don't fit the classes of this program.
     """
@@ -385,7 +386,7 @@ _SHARED = (pa.large_binary(), pa.large_string(), pa.int64())
 
 
 def encode_shared(values: Sequence[Any]) -> tuple[Any, Described]:
-    """As ``encode``, for values that are mostly a few objects, such as the global window."""
+    """As ``encode``, for values that are mostly a few shared objects, such as the global window."""
     places: dict[int, int] = {}
     indices = [places.setdefault(id(value), len(places)) for value in values]
     distinct = dict(zip(indices, values))
@@ -394,7 +395,7 @@ def encode_shared(values: Sequence[Any]) -> tuple[Any, Described]:
 
 
 def decode_shared(array: Any, description: Described, known: Classes) -> list[Any]:
-    """As ``decode``, with one object for equal rows, where that saves work. Only for immutable values."""
+    """As ``decode``, with one object for equal rows where that saves work. Only for immutable values."""
     if array.type not in _SHARED:
         return decode(array, description, known)
     coded = array.combine_chunks().dictionary_encode()
@@ -406,7 +407,7 @@ def decode_shared(array: Any, description: Described, known: Classes) -> list[An
 
 
 def explode_operator_state(distribution: str, entry: Any) -> Table:
-    """The entry of a list or broadcast state; its rows have no address."""
+    """A table for the entry of a list or broadcast state; its rows have no address."""
     return _with_content({}, {}, CONTENTS[distribution], [entry])
 
 

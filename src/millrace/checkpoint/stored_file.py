@@ -1,8 +1,8 @@
-"""Files of a checkpoint storage that are open for reading, and folders in a storage that a user has written.
+"""Open files of a checkpoint storage, and folders in a storage that a user has written.
 
-A reader asks a ``StoredFile`` for parts of its bytes. A storage of a user's own (``CheckpointFiles``) has URIs
-``plugin://package.module:Class/location``, which tell any process how to open it: ``-s`` and ``millrace state`` take
-them like others.
+A reader requests parts of a ``StoredFile``. A user's own storage (``CheckpointFiles``) has URIs
+``plugin://package.module:Class/location``, by which any process can open it: ``-s`` and ``millrace state`` accept them
+like others.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from millrace.util.names import load_class
 
 
 class StoredFile(Protocol):
-    """An open file; a context manager, which closes it."""
+    """An open file; a context manager that closes it."""
 
     size: int
-    """bytes"""
+    """size in bytes"""
 
     def read(self, begin: int, length: int) -> Any:
-        """So many bytes from a place on, less at the end."""
+        """``length`` bytes from position ``begin`` on, or fewer at the end of the file."""
 
     def close(self) -> None: ...
 
@@ -60,7 +60,7 @@ class LocalFile:
 
 
 class RemoteFile:
-    """:param file: a random access file of pyarrow."""
+    """A file of pyarrow. :param file: a random access file."""
 
     def __init__(self, file: Any) -> None:
         self._file = file
@@ -81,7 +81,7 @@ class RemoteFile:
 
 
 class PartsFile:
-    """A file of which others read parts.
+    """A file whose parts are read by a function.
 
     :param read_range: (begin, length) -> bytes.
     """
@@ -94,7 +94,7 @@ class PartsFile:
         return self._read_range(begin, length)
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Does nothing: no file is open."""
 
     def __enter__(self) -> PartsFile:
         return self
@@ -104,7 +104,7 @@ class PartsFile:
 
 
 class Seekable(PositionedFile):
-    """A stored file as Python's own, for libraries that want one."""
+    """A stored file as a Python file object, for libraries that need one."""
 
     def __init__(self, file: StoredFile) -> None:
         super().__init__(file.size)
@@ -116,14 +116,14 @@ class Seekable(PositionedFile):
 
 _URI = re.compile(SCHEME + r"(?P<cls>[^/]+)(?:/(?P<location>.*))?", re.DOTALL)
 OPENED = 16
-"""storages that a process keeps open"""
+"""number of storages that a process keeps open"""
 
 
 def open_own(uri: str) -> OwnFolder:
     """The folder behind a URI.
 
-    :raises ValueError: there is no such class, or it does not take the location.
-    :raises TypeError: it is no ``CheckpointFiles``.
+    :raises ValueError: there is no such class, or it does not accept the location.
+    :raises TypeError: the class is no ``CheckpointFiles``.
     """
     match = _URI.fullmatch(uri)
     if match is None:
@@ -133,7 +133,7 @@ def open_own(uri: str) -> OwnFolder:
 
 
 class OwnFolder:
-    """A ``Folder`` in a storage: what is below a prefix of its paths."""
+    """A ``Folder`` in a storage: the files below a prefix of its paths."""
 
     def __init__(self, uri: str, files: CheckpointFiles, prefix: str) -> None:
         self.uri = uri
@@ -178,10 +178,10 @@ class OwnFolder:
         return {file: size for file, size in found.items() if size is not None}
 
     def persist(self, paths: Iterable[str]) -> None:
-        """What the storage has written lasts: so says its contract."""
+        """Does nothing: by its contract a storage makes files survive."""
 
     def sweep(self) -> None:
-        """What a killed process was writing is the storage's own business."""
+        """Does nothing: the storage itself has to delete what killed processes left."""
 
     def files(self, path: str = "") -> list[str]:
         return sorted(file[len(self._prefix) :] for file in self._files.files(self._path(path)))
@@ -197,7 +197,7 @@ class OwnFolder:
 
 
 class _Counted:
-    """Pieces that know their size when they have been taken."""
+    """Counts the bytes of the pieces that are taken from it."""
 
     def __init__(self, pieces: Iterable[Any]) -> None:
         self._pieces = pieces

@@ -1,12 +1,13 @@
-"""The file of one task and epoch: its state in sections, of which a reader takes those that it wants.
+"""The file of one task and epoch: its state in sections, of which a reader takes those that it needs.
 
 A file is: ``MAGIC`` | sections | index | length of the index (4 bytes) | CRC-32 of the index (4) | ``MAGIC``. A section
-is one pickle (protocol 5) or more of what one operator gave: all of it, or its keyed state of a range of key groups, or
-the rest. The index is JSON; in a file of changes it has the past of the version, too: versions, and whether the first
-of them is the beginning. It says whose state the file is, so that one in the place of another is noticed, and has the
-checksum of each section: its own checksum tells all files apart, and is what a checkpoint knows them by.
+is one or more pickles (protocol 5) of one operator's state: all of it, its keyed state of a range of key groups, or the
+rest. The index is JSON; in a file of changes it also contains the past of the version: earlier versions, and whether
+the first of them is the beginning. It says whose state the file contains, so that a file in the place of another one is
+noticed, and has the checksum of each section. The checksum of the index therefore identifies the file, and is recorded
+in checkpoints.
 
-Files of format 1, whose sections have all that an operator gave, can be read, too.
+Files of format 1, whose sections contain all state of an operator, can be read, too.
 """
 
 from __future__ import annotations
@@ -30,26 +31,26 @@ __all__ = ["ALL", "KEYED_SECTIONS", "REST", "Section", "StateOf", "TaskFile", "c
 
 
 MAGIC = b"MLRSTAT2"
-"""The last character is the version of the format."""
+"""marks the beginning and the end of a file; the last character is the version of the format"""
 _MAGIC_1 = b"MLRSTAT1"
 _END = struct.Struct("<II8s")
 UNDIVIDED = 1_000
-"""Changes of so many entries are not worth a division."""
+"""Changes with fewer entries than this are not worth dividing."""
 _END_BYTES = 64 * 1024
-"""What is read at the end of a file: as a rule the whole index is in it."""
+"""The number of bytes read at the end of a file, which usually contain the whole index."""
 _TOGETHER = 4 * 1024 * 1024
-"""Bytes of neighbouring sections that are read at once."""
+"""The most bytes of neighbouring sections that are read at once."""
 
 ALL, KEYED_SECTIONS, REST = "all", "keyed", "rest"
 Load = Callable[[IO[bytes]], Any]
-"""Takes one pickle from a stream."""
+"""reads one pickle from a stream"""
 
 
 class StateOf(NamedTuple):
-    """Whose state a file is."""
+    """The job, task, epoch and run whose state a file contains."""
 
     job: str
-    """its id; empty: not known"""
+    """id of the job; empty: not known"""
     stage: int
     partition: int
     epoch: int
@@ -65,22 +66,22 @@ class StateOf(NamedTuple):
 
 class Section(NamedTuple):
     uid: str
-    """of the operator"""
+    """uid of the operator"""
     holds: str
-    """``ALL``, only ``KEYED`` state, or the ``REST``"""
+    """what the section contains: ``ALL``, only ``KEYED`` state, or the ``REST``"""
     first: int
-    """lowest key group of keyed state; -1: any"""
+    """lowest key group of the keyed state; -1: any"""
     last: int
     begin: int
     length: int
     checksum: int
 
     def may_hold(self, groups: range) -> bool:
-        """Whether it can have keyed state of some key groups."""
+        """Whether it may contain keyed state of some key groups."""
         return self.holds != REST and (self.first < 0 or (self.first < groups.stop and self.last >= groups.start))
 
     def is_within(self, groups: range) -> bool:
-        """Whether all its keyed state is of these key groups."""
+        """Whether all its keyed state belongs to these key groups."""
         return self.first in groups and self.last in groups
 
 
@@ -94,12 +95,12 @@ def task_file(
     past: Past | None = None,
     of: StateOf | None = None,
 ) -> Iterator[bytes]:
-    """The content of a file, as pieces of bytes, of which little is in memory at a time.
+    """The content of a file as pieces of bytes, so that little is in memory at a time.
 
-    :param key_groups: uid of an operator -> number of key groups; state of others is not divided.
+    :param key_groups: uid of an operator -> number of key groups; state of other operators is not divided.
     :param whole: whether the pieces are full state, not the changes of an epoch.
-    :param past: what changes are onto; None for a whole state.
-    :param of: whose state it is.
+    :param past: the versions that the changes follow; None for a whole state.
+    :param of: identifies the state.
     """
     writer = _Writer(key_groups, whole, past, of)
     yield MAGIC
@@ -110,7 +111,7 @@ def task_file(
 
 
 def checksum_in(end: bytes) -> int:
-    """The checksum of a file, which is in the last piece that was written."""
+    """The checksum of a file, from the last piece that was written."""
     checksum: int = _END.unpack(end)[1]
     return checksum
 
@@ -170,10 +171,10 @@ def _is_large(keyed: KeyedDelta) -> bool:
 class TaskFile:
     """A file that is open for reading, for as long as ``file`` is.
 
-    :param path: what errors call it.
-    :param of: whose state it must be, if it says so.
-    :param checksum: the one that it was written with; None: not known.
-    :raises CorruptFileError: when the content is not what was written; so do all methods.
+    :param path: name of the file in errors.
+    :param of: identifies the state that must be in the file, if the file says so.
+    :param checksum: the checksum when it was written; None: not known.
+    :raises CorruptFileError: the content is not what was written; all methods raise it.
     """
 
     def __init__(self, path: str, file: StoredFile, of: StateOf | None = None, checksum: int | None = None) -> None:
@@ -211,7 +212,7 @@ class TaskFile:
             )
 
     def past(self) -> Past:
-        """What the changes in the file are onto."""
+        """The versions that the changes in the file follow."""
         if self._past is None:
             raise CorruptFileError(self._path, "it does not say what its changes are onto")
         versions, begins = self._past
@@ -224,9 +225,9 @@ class TaskFile:
     def read(
         self, wanted: Callable[[Section], bool], load: Load = load_stored
     ) -> Iterator[tuple[Section, OperatorDeltas]]:
-        """What the wanted sections hold, piece by piece, in the order in which it was written.
+        """The content of the wanted sections, piece by piece, in the order in which it was written.
 
-        :param load: reads a pickle; ``inert_load`` for files that are only looked at.
+        :param load: reads a pickle; ``inert_load`` for files that are only inspected.
         """
         for run in _neighbours(filter(wanted, self.sections)):
             begin = run[0].begin
@@ -244,7 +245,7 @@ class TaskFile:
 
 
 def together(delta: OperatorDeltas, piece: OperatorDeltas) -> OperatorDeltas:
-    """Pieces of one operator's changes of an epoch as one, which takes over ``delta``."""
+    """Merge a piece of one operator's changes of an epoch into ``delta``, which is changed in place."""
     keyed, *rest = delta
     added, *others = piece
     if keyed is None or added is None:
@@ -257,7 +258,7 @@ def together(delta: OperatorDeltas, piece: OperatorDeltas) -> OperatorDeltas:
 
 
 def _neighbours(sections: Iterable[Section]) -> Iterator[list[Section]]:
-    """Sections that lie side by side, together."""
+    """The sections in groups that are neighbours in the file."""
     run: list[Section] = []
     size = 0
     for section in sections:

@@ -1,10 +1,10 @@
-"""What tasks put into the folder of their job between epochs: their state, and results that are too many for
-acknowledgements, which the driver takes out.
+"""Files that tasks write into the folder of their job between epochs: state, and results that are too large for
+acknowledgements.
 
     results/<epoch>/<stage>-<partition>-<run>-<number>
 
-Every run of a task has names of its own for its results, so it does not matter how many runs there were: the driver
-reads what the acknowledged run names. The other files go with their epoch, or with the job.
+Every run of a task has names of its own for its result files, so any number of runs does no harm: the driver reads the
+files that the acknowledged run names. The other files are deleted with their epoch, or with the job.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from millrace.runtime.tasks.member import TaskDelta
 # State
 
 ORDERS = "orders"
-"""The folder beside the tasks' state with orders that are too large to travel with every task."""
+"""The folder next to the tasks' state for orders that are too large to be sent with every task."""
 _NAME = re.compile(r"^(\d+)-(\d+)/(\d+)-\d+\.(?:delta|full)$")
 
 
@@ -45,14 +45,14 @@ class ChainFile(NamedTuple):
 
     path: str
     size: int
-    """bytes"""
+    """size in bytes"""
     version: int
     checksum: int | None
-    """None: it is not known"""
+    """checksum of the file; None: not known"""
 
 
 def chain_files(task: TaskId, files: TaskFiles) -> list[ChainFile]:
-    """The files that a task's state consists of, in the order in which they are applied."""
+    """The files of a task's state, in the order in which they are applied."""
     named = [
         ChainFile(state_path(task, version, "delta"), size, version, checksum)
         for version, size, checksum in files.since()
@@ -64,12 +64,12 @@ def chain_files(task: TaskId, files: TaskFiles) -> list[ChainFile]:
 
 
 def state_of(job: str, task: TaskId, version: int) -> StateOf:
-    """Whose state the file of a version is."""
+    """Identifies the state in the file of a version."""
     return StateOf(job, *task, *epoch_and_run(version))
 
 
 class _Remembering:
-    """Pieces of bytes, of which the last one is known when they have been taken."""
+    """Passes on pieces of bytes, and remembers the last one."""
 
     def __init__(self, pieces: Iterable[bytes]) -> None:
         self._pieces = pieces
@@ -84,7 +84,7 @@ class _Remembering:
 class FolderStorage:
     """A ``StateStorage``: one file per task and version, written once.
 
-    :param key_groups: uid of an operator -> number of its key groups, for who writes (``JobGraph.key_groups``).
+    :param key_groups: uid of an operator -> number of its key groups, for writing (``JobGraph.key_groups``).
     :param job: the id of the job whose state it is.
     """
 
@@ -146,7 +146,7 @@ class FolderStorage:
 
 
 class MissingVersionError(MissingFileError, KeyError):
-    """A file of a version is not there: deleted because it was not needed, or lost."""
+    """A file of a version is missing: it was deleted because it was not needed, or lost."""
 
     def __str__(self) -> str:
         return str(self.args[0])
@@ -164,13 +164,13 @@ RESULTS = "results"
 
 
 class ResultsLostError(Exception):
-    """What an epoch has collected can't be read, and that epoch is done: the job can't go on without a gap."""
+    """The collected results of a complete epoch can't be read: the job can't continue without a gap."""
 
 
 class TaskResults:
-    """The files of one run of a task.
+    """The result files of one run of a task.
 
-    :param run: another number for each run of the task in this epoch.
+    :param run: a different number for each run of the task in this epoch.
     """
 
     def __init__(self, folder: Folder, epoch: int, task: TaskId, run: int) -> None:
@@ -185,21 +185,21 @@ class TaskResults:
 
 
 class JobResults:
-    """The driver's side. A file is deleted when it was read."""
+    """The driver's side of result files. Each file is deleted after it was read."""
 
     def __init__(self, folder: Folder, cleaner: Cleaner) -> None:
         self._folder = folder
         self._cleaner = cleaner
         self._epochs: list[int] = []
-        """those that may have left files"""
+        """epochs that may have left files"""
         self._left_files = False
-        """whether they have"""
+        """whether any of them has left files"""
 
     def begin_epoch(self, epoch: int) -> None:
         self._epochs.append(epoch)
 
     def parts(self, results: Iterable[Result]) -> Iterator[bytes]:
-        """The parts, one after the other.
+        """The parts of some results, one after the other.
 
         :raises ResultsLostError: a file is missing or damaged.
         """
@@ -212,12 +212,12 @@ class JobResults:
                 yield result
 
     def take(self, results: Iterable[Result]) -> Iterator[bytes]:
-        """The parts of an epoch that has ended; afterwards nothing is left of the epochs that have begun.
+        """The parts of an epoch that has ended. Afterwards all files of the epochs begun so far are deleted.
 
         :raises ResultsLostError: a file is missing or damaged.
         """
         yield from self.parts(results)
-        # Runs that was never acknowledged, and epochs that failed, may have left some, too.
+        # Runs that were never acknowledged, and failed epochs, may have left files, too.
         if self._left_files or len(self._epochs) > 1:
             for epoch in self._epochs:
                 path = f"{RESULTS}/{epoch}"
@@ -226,7 +226,7 @@ class JobResults:
         self._left_files = False
 
     def close(self) -> None:
-        """Nothing is taken any more."""
+        """Delete the remaining files; nothing is taken any more."""
         self._folder.delete_tree(RESULTS)
 
     def _read(self, result: ResultFile) -> Iterator[bytes]:

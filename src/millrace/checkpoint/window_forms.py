@@ -1,8 +1,8 @@
-"""The windows of one operator become those of another: a program that changes its trigger may change the operator, and
-with it the form that open windows have (ADR 9).
+"""Converts the open windows of one operator to those of another: a program that changes its trigger may change the
+operator, and with it the stored form of open windows (ADR 9).
 
-Whatever the general operator would have kept if it had run before can be had: then it goes on as in Flink. The way back
-is open where the windows are the same and nothing but the default trigger has been at work.
+Every form can be converted to the state that the general operator would have had: then it continues as in Flink. The
+way back is possible if the windows are the same and they have only had the default trigger.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ _DRAIN = "stop the earlier job with --drain, so that no window is open, or give 
 
 
 class WindowFormError(RestoreError):
-    """Open windows can't go on in this program."""
+    """Open windows can't be restored in this program."""
 
 
 def check_windows(stored: Described, strategy: WindowStrategy) -> str | None:
-    """Why windows that were stored under this description can't go on, with the fix; None if they can, as far as that
-    shows without reading them."""
+    """Why windows stored with this description can't be restored, with the fix; None if they can, as far as the
+    description shows."""
     now = describe_windows(strategy)
     forms = (stored["form"], now["form"])
     for what, name in (("time", "time"), ("contents", "contents"), ("merging", "merging windows")):
@@ -70,12 +70,12 @@ def check_windows(stored: Described, strategy: WindowStrategy) -> str | None:
 def convert_windows(
     pieces: Iterable[KeyedDelta], stored: Described | None, strategy: WindowStrategy, fired: EventTimeOf
 ) -> Iterator[KeyedDelta]:
-    """The keyed state of a window operator in the form that the operator of ``strategy`` works on.
+    """The keyed state of a window operator, converted to the form of the operator for ``strategy``.
 
-    :param stored: ``describe_windows`` of the strategy that left it; None: the same but for the form, which then is
-        found out from the state itself.
-    :param fired: key -> up to when its windows have fired (ms).
-    :raises WindowFormError: that can't be.
+    :param stored: ``describe_windows`` of the strategy that wrote it; None: the same strategy, but the form must be
+        found out from the state.
+    :param fired: key -> time up to which its windows have fired (ms).
+    :raises WindowFormError: the conversion is impossible.
     """
     now = describe_windows(strategy)
     if stored is not None and stored["form"] == now["form"]:
@@ -139,7 +139,7 @@ def _slicing(stored: Described) -> Slicing:
 
 
 class _OpenWindows:
-    """What the general operator keeps of open windows, if its trigger is the default one: contents and timers."""
+    """The contents and timers that the general operator has for open windows, if its trigger is the default one."""
 
     def __init__(self, strategy: WindowStrategy, fired: EventTimeOf) -> None:
         self._event_time, self._lateness = strategy.is_event_time, strategy.allowed_lateness
@@ -181,7 +181,7 @@ def _add_aligned(opened: _OpenWindows, state: KeyedDelta, slicing: Slicing, stra
 
 
 def _shared(state: KeyedDelta, slicing: Slicing, strategy: WindowStrategy) -> SliceLayout:
-    """The windows that slices alone make up."""
+    """The windows of which the state contains only slices."""
     table = WindowTable()
     table.apply(state[SLICES][1])
     return SliceLayout(slicing, table, fold_of(strategy.contents), WindowLayout(slicing, WindowTable()))

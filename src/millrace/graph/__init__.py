@@ -1,1 +1,1 @@
-"""The description of a program: frozen nodes, and passes that turn them into a job for the runtime."""
+"""The description of a program: frozen nodes and edges, and passes that turn them into a job for the runtime."""

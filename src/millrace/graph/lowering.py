@@ -1,4 +1,4 @@
-"""From the finished graph to the job that tasks run: every node gets its place."""
+"""Turns the finished graph into the job that tasks run: assigns every node's subtasks to partitions of stages."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from millrace.runtime.operators.two_input_operators import BROADCAST_INPUT
 
 
 def lower(graph: Graph, job_name: str) -> JobGraph:
-    """The job of a graph that went through all passes."""
+    """The job of a graph that has gone through all passes."""
     settings = graph.settings
     offsets, partitions = _place(graph)
-    # Final results would only be there when the loop has ended, so those that go round are running ones.
+    # A node in a loop would have final results only after the loop has ended, so it emits running ones.
     final = {node.id for node in graph.nodes} - in_loops(graph) if settings.batch else set()
     names, groups = chain_names(graph), slot_groups(graph)
     operators = tuple(
@@ -59,16 +59,16 @@ def lower(graph: Graph, job_name: str) -> JobGraph:
 
 
 def _key_type(node: Node) -> TypeInformation | None:
-    """What its inputs say of their keys; they have the same."""
+    """The key type that the node's inputs declare; all of them have the same."""
     hashed = (edge.partitioner for edge in node.edges if isinstance(edge.partitioner, Hash))
     return next((each.key_type for each in hashed if each.key_type is not None), None)
 
 
 def _prepared(node: Node, settings: Settings) -> specs.Spec:
-    """What a node does, with what only the finished graph knows."""
+    """The description of a node's operator, completed by settings of the whole graph."""
     match node.spec:
         case specs.Window() as spec:
-            # Windows learn where their contents may be.
+            # A window learns whether its contents may be in tables that must fit into memory.
             return replace(spec, strategy=replace(spec.strategy, in_memory=settings.state.in_memory))
         case specs.Source() | specs.AssignTimestamps() as spec if settings.batch:
             return replace(spec, strategy=_bounded(spec.strategy))
@@ -81,14 +81,15 @@ def _prepared(node: Node, settings: Settings) -> specs.Spec:
 
 
 def in_loops(graph: Graph) -> set[int]:
-    """The nodes between the head of a loop and its end."""
+    """The ids of the nodes between the head of a loop and its end."""
     above = ancestors((node.id, [edge.source for edge in node.edges]) for node in graph.nodes)
     ends = [(node.id, node.spec.head) for node in graph.nodes if isinstance(node.spec, specs.CloseWith)]
     return {id for end, head in ends for id in above[end] if head in above[id]}
 
 
 def _is_broadcast_side(edge: Edge, node: Node) -> bool:
-    """Such edges come first: rules shall be there before data."""
+    """Whether an edge leads to a broadcast side. Such edges come first in an epoch, because rules must be known before
+    data."""
     broadcasts = isinstance(node.spec, (specs.BroadcastProcess, specs.KeyedBroadcastProcess, specs.MatchPatterns))
     return broadcasts and edge.input == BROADCAST_INPUT
 
@@ -100,9 +101,9 @@ def _edge(index: int, edge: Edge, node: Node, graph: Graph) -> EdgeInfo:
 
 
 def _place(graph: Graph) -> tuple[dict[int, int], tuple[int, ...]]:
-    """Where each node's subtasks begin in its stage, and how many partitions each stage has.
+    """(node id -> partition of its first subtask in its stage, number of partitions of each stage).
 
-    The nodes of a slot sharing group share partitions; groups lie side by side.
+    The nodes of a slot sharing group share partitions; different groups have different partitions.
     """
     groups = slot_groups(graph)
     stages = max(graph.stages.values(), default=0) + 1
@@ -130,7 +131,7 @@ def _bounded(strategy: WatermarkStrategy) -> WatermarkStrategy:
 
 
 def chain_names(graph: Graph) -> dict[int, str]:
-    """id of a chain's head -> the chain's name, in Flink's form ``A -> B`` or ``A -> (B, C)``."""
+    """id of a chain's first node -> the chain's name, in Flink's form ``A -> B`` or ``A -> (B, C)``."""
     readers = graph.outputs()
     names: dict[int, str] = {}
     for node in reversed(graph.nodes):  # readers come first, so their names are there
@@ -153,7 +154,7 @@ def with_settings(
     latency_millis: int = 0,
     buffer_timeout: int | None = None,
 ) -> JobGraph:
-    """The job with the limits of its epochs, and the user's parameters and cached files."""
+    """The job with limits of its epochs, the user's parameters, and cached files."""
     return replace(
         job,
         epoch_records=records,

@@ -1,6 +1,4 @@
-"""The frozen nodes and edges of a program; ``DataStream.cache`` as a node; the slot sharing groups of nodes, those that
-they inherit included.
-"""
+"""The frozen nodes and edges of a program, the node of ``DataStream.cache``, and the slot sharing groups of nodes."""
 
 from __future__ import annotations
 
@@ -17,26 +15,26 @@ DEFAULT_SLOT_GROUP = "default"
 
 
 class Chaining(enum.Enum):
-    """Whether a node may run in one chain with its neighbours."""
+    """Whether a node may be in one chain with its neighbours."""
 
     ALWAYS = "ALWAYS"
     HEAD = "HEAD"
-    """may begin a chain, but not continue one"""
+    """the node may begin a chain, but not continue one"""
     NEVER = "NEVER"
 
 
 @dataclass(frozen=True)
 class Edge:
-    """From where a node gets elements, and how they are spread over its subtasks."""
+    """Where a node gets elements from, and how they are distributed over its subtasks."""
 
     source: int
-    """id of the node above"""
+    """id of the node that sends the elements"""
     partitioner: Partitioner | None = None
-    """None: forward where both sides have the same parallelism, else rebalance"""
+    """None: forward if both sides have the same parallelism, else rebalance"""
     tag: str | None = None
-    """the side output, None for the main output"""
+    """tag of the side output; None: the main output"""
     input: int = 0
-    """0 or 1, for nodes with two inputs"""
+    """number of the input that the edge leads to: 0, or 1 for nodes with two inputs"""
 
 
 @dataclass(frozen=True)
@@ -48,16 +46,16 @@ class Node:
     spec: Spec
     edges: tuple[Edge, ...]
     origin: str
-    """file:line where the user made it"""
+    """file:line where the user made the operator"""
     parallelism: int | None = None
-    """None: the environment's"""
+    """None: the environment's parallelism"""
     max_parallelism: int | None = None
     non_parallel: bool = False
-    """whether more than one subtask makes no sense"""
+    """whether the operator can have only one subtask"""
     uid: str | None = None
     uid_hash: str | None = None
     kin: str = ""
-    """as the derived uid, but the same for other projections, other names and other phases before"""
+    """like a derived uid, but not affected by projections, names, or the phases of an aggregate before the node"""
     description: str | None = None
     slot_sharing_group: str | None = None
     chaining: Chaining = Chaining.ALWAYS
@@ -75,20 +73,20 @@ class Node:
 
     @property
     def kind(self) -> str:
-        """What stands before the name that the user gave, as in Flink."""
+        """The kind of operator that stands before the user's name for it, as in Flink."""
         if self.is_source:
             return "Source: "
         return "Sink: " if self.is_sink else ""
 
     @property
     def described(self) -> str:
-        """How errors name the node."""
+        """The node's name in errors."""
         return f"operator {self.name!r} at {self.origin}"
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What the environment says about all nodes."""
+    """The settings of the environment that apply to all nodes."""
 
     parallelism: int
     max_parallelism: int | None = None
@@ -97,7 +95,7 @@ class Settings:
     batch: bool = False
     job_id: str = ""
     state: StatePlan = field(default_factory=InMemory)
-    """where the job keeps its state while it runs"""
+    """where the job's tasks keep their state while they run"""
     auto_uids: bool = True
 
 
@@ -108,9 +106,9 @@ class Graph:
     nodes: tuple[Node, ...]
     settings: Settings
     chains: dict[int, int] = field(default_factory=dict)
-    """node id -> id of the head of its chain; filled by a pass"""
+    """node id -> id of the first node of its chain; filled by a pass"""
     stages: dict[int, int] = field(default_factory=dict)
-    """node id -> stage; filled by a pass"""
+    """node id -> its stage; filled by a pass"""
 
     def node(self, id: int) -> Node:
         return next(node for node in self.nodes if node.id == id)
@@ -119,7 +117,7 @@ class Graph:
         return {node.id: node for node in self.nodes}
 
     def outputs(self) -> dict[int, list[tuple[Node, Edge]]]:
-        """node id -> the nodes that read from it."""
+        """node id -> the nodes that read from it, with the edges."""
         readers: dict[int, list[tuple[Node, Edge]]] = {node.id: [] for node in self.nodes}
         for node in self.nodes:
             for edge in node.edges:
@@ -128,18 +126,18 @@ class Graph:
 
 
 class GraphError(ValueError):
-    """The program can't be run; the text names the operator and the user's line."""
+    """The program can't run; the text names the operator and the user's line."""
 
 
 @dataclass(frozen=True)
 class Cache(Spec):
-    """A result that the next job computes (``FillCache``); later jobs have a ``Source`` in its place."""
+    """A result that the next job computes (``FillCache``). In later jobs a ``Source`` replaces it."""
 
     cache: ResultCache
 
 
 def slot_groups(graph: Graph) -> dict[int, str]:
-    """node id -> its slot sharing group: its own, else that of its inputs if they agree, else the default."""
+    """node id -> its slot sharing group: its own, else that of its inputs if they agree, else the default group."""
     groups: dict[int, str] = {}
     for node in graph.nodes:
         inherited = {groups[edge.source] for edge in node.edges}

@@ -2,8 +2,8 @@
 
 Derived uids don't depend on the order in which operators were created, so adding an unrelated branch keeps them. Chains
 follow Flink's conditions: the lower node has one input edge; both nodes share a slot sharing group; their chaining
-strategies allow it; the edge forwards; the parallelism is equal; chaining is not disabled. Where the environment says
-so, the maximum parallelism must be equal, too.
+strategies allow it; the edge forwards; the parallelism is equal; chaining is not disabled. If the environment is
+configured so, the maximum parallelism must be equal, too.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from millrace.runtime.tables.exchange import ByColumns
 
 
 def assign_parallelism(graph: Graph) -> Graph:
-    """Nodes without their own values get the environment's; the number of key groups then never changes."""
+    """Nodes without a parallelism of their own get the environment's; after that the number of key groups never
+    changes."""
     nodes: dict[int, Node] = {}
     for node in graph.nodes:
         nodes[node.id] = _assign(node, graph, nodes)
@@ -33,7 +34,7 @@ def _assign(node: Node, graph: Graph, above: dict[int, Node]) -> Node:
     settings = graph.settings
     parallelism = 1 if node.non_parallel else node.parallelism or settings.parallelism
     if isinstance(node.spec, (Cache, Collect)):
-        # Beside what it reads, so that nothing changes places on its way: order is part of the result.
+        # The same parallelism as its inputs, so that elements are not redistributed: their order is part of the result.
         widths = {above[edge.source].parallelism or 1 for edge in node.edges}
         parallelism = widths.pop() if len(widths) == 1 else 1
     elif isinstance(node.spec, CloseWith):
@@ -48,7 +49,8 @@ def _assign(node: Node, graph: Graph, above: dict[int, Node]) -> Node:
 
 
 def assign_uids(graph: Graph) -> Graph:
-    """Raises ``GraphError`` when two operators have one uid, or one has none and derived uids are switched off."""
+    """Assigns uids. Raises ``GraphError`` if two operators have the same uid, or one has none and derived uids are
+    disabled."""
     derived: dict[int, str] = {}
     kin: dict[int, str] = {}
     taken: dict[str, Node] = {}
@@ -71,13 +73,12 @@ def assign_uids(graph: Graph) -> Graph:
 
 
 def _is_ours(node: Node) -> bool:
-    """Whether the user has no handle on the node and so can't give it a uid."""
+    """Whether Millrace made the node, so that the user has no handle to give it a uid."""
     return isinstance(node.spec, (CloseWith, Collect))
 
 
 def _kin(node: Node, kin: dict[int, str]) -> str:
-    """What stays the same of a derived uid when projections come and go, names change, or an aggregate is computed in
-    other phases."""
+    """A text like the derived uid, which does not change with projections, names, or the phases of an aggregate."""
     if isinstance(node.spec, TableStep) and node.spec.config.passes_rows and len(node.edges) == 1:
         return kin[node.edges[0].source]
     config = node.spec.config if isinstance(node.spec, TableStep) else None
@@ -115,7 +116,7 @@ def _with_sides(node: Node, side_types: dict[str, TypeInformation | None] | None
 
 
 def check_loops(graph: Graph) -> Graph:
-    """Raises ``GraphError`` for a loop that nothing goes back to."""
+    """Raises ``GraphError`` for a loop without a ``close_with``."""
     closed = {node.spec.head for node in graph.nodes if isinstance(node.spec, CloseWith)}
     for node in graph.nodes:
         if isinstance(node.spec, Iterate) and node.id not in closed:
@@ -127,7 +128,7 @@ def check_loops(graph: Graph) -> Graph:
 
 
 def check_caches(graph: Graph) -> Graph:
-    """Raises ``GraphError`` for a cache below a source without end: there is never a whole result to keep."""
+    """Raises ``GraphError`` for a cache after an unbounded source, since its result would never be complete."""
     endless: dict[int, Node] = {}
     for node in graph.nodes:
         above = [endless[edge.source] for edge in node.edges if edge.source in endless]
@@ -144,7 +145,8 @@ def check_caches(graph: Graph) -> Graph:
 
 
 def choose_exchanges(graph: Graph) -> Graph:
-    """Undecided edges forward between equal parallelism and rebalance otherwise; key edges learn the key groups.
+    """Edges without a partitioner get ``Forward`` between equal parallelism, else ``Rebalance``; keyed edges get the
+    number of key groups.
 
     Raises ``GraphError`` for forward() between different parallelism.
     """
@@ -223,7 +225,7 @@ PASSES: tuple[Callable[[Graph], Graph], ...] = (
 
 
 def run_passes(graph: Graph) -> Graph:
-    """All passes, one after the other."""
+    """Run all passes, in order."""
     for run in PASSES:
         graph = run(graph)
     return graph

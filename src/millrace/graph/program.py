@@ -1,6 +1,7 @@
-"""The growing program of one environment: handles add nodes here and change them by replacing. Beside it what shows a
-program: Flink's plan JSON, which ``get_execution_plan`` gives and Flink's plan visualiser reads, with PyFlink's own
-nodes for keys; and programs that were described and never executed.
+"""The growing program of one environment, to which handles add nodes; also Flink's plan JSON, and unexecuted programs.
+
+Handles change a node by replacing it. The plan JSON is what ``get_execution_plan`` returns and Flink's plan visualiser
+reads; it contains PyFlink's own nodes for keys.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ from millrace.util.tracebacks import user_origin
 
 
 class Program:
-    """Nodes in the order of their creation, which is a topological order: edges only lead to earlier nodes."""
+    """The nodes of a program in the order of their creation, which is a topological order: edges only lead to earlier
+    nodes."""
 
     def __init__(self) -> None:
         self._nodes: dict[int, Node] = {}
@@ -41,7 +43,7 @@ class Program:
         parallelism: int | None = None,
         non_parallel: bool = False,
     ) -> Node:
-        """A new node, made at the line of the user that is calling."""
+        """Add a node, made at the user's line that is calling."""
         node = Node(
             id=self._next,
             name=name,
@@ -66,33 +68,33 @@ class Program:
         self.change(id, side_types={**self._nodes[id].side_types, tag: side_type})
 
     def depends(self, id: int, on: int) -> bool:
-        """Whether a node gets anything from another one, or is that one."""
+        """Whether a node is another one, or reads from it, directly or not."""
         above = ancestors((node.id, [edge.source for edge in node.edges]) for node in self._nodes.values())
         return on in above[id]
 
     def remove(self, id: int) -> None:
-        """Take back a node that is not read."""
+        """Remove a node that no other node reads."""
         self._nodes.pop(id, None)
 
     def clear(self) -> None:
-        """Begin a new program: this one was submitted. Its nodes stay for handles that the new one goes on from."""
+        """Start a new program, because this one was submitted. Its nodes stay for handles that the new program uses."""
         self._begin = self._next
 
     def branch(self) -> Program:
-        """A program of its own that begins here, and may read what is in this one."""
+        """A separate program that starts here, and may read the nodes of this one."""
         branch = Program()
         branch._nodes = dict(self._nodes)
         branch._next = branch._begin = self._next
         return branch
 
     def added(self) -> list[Node]:
-        """What was added since the program began, in order."""
+        """The nodes added since the program started, in order."""
         return [node for node in self._nodes.values() if node.id >= self._begin]
 
     def graph(self, settings: Settings) -> Graph:
-        """The program as it is now: what was added since it began, and all that this reads, be it older.
+        """The present program: the nodes added since it started, and all nodes that they read, including older ones.
 
-        Sources and caches that nobody reads are left out, as in Flink. The end of a loop comes with its head.
+        As in Flink, sources and caches that no node reads are left out. With the head of a loop its end is included.
         """
         wanted = self._with_inputs(set())
         while ends := {tail for tail, head in self._loops() if head in wanted} - wanted.keys():
@@ -104,7 +106,7 @@ class Program:
         return [(node.id, node.spec.head) for node in self._nodes.values() if isinstance(node.spec, CloseWith)]
 
     def _with_inputs(self, needed: set[int]) -> dict[int, Node]:
-        """The nodes of the program and those needed besides, with all that they read; readers first."""
+        """The needed nodes, with all that they read; readers first."""
         wanted: dict[int, Node] = {}
         for node in reversed(self._nodes.values()):
             if node.id in needed or (node.id >= self._begin and not isinstance(node.spec, (Cache, Source))):
@@ -114,7 +116,7 @@ class Program:
 
 
 def _without_recomputing(node: Node) -> Node:
-    """A cached result that an earlier job computed is read; the operators above it are not needed."""
+    """If an earlier job computed a cached result, its node reads that, and the operators above it are not needed."""
     source = node.spec.cache.source() if isinstance(node.spec, Cache) else None
     if source is None:
         return node
@@ -126,11 +128,12 @@ def _without_recomputing(node: Node) -> Node:
 
 WITH_KEYS = "_stream_key_by_map_operator"
 WITHOUT_KEYS = "_keyed_stream_values_operator"
-"""takes the keys off again, in front of a sink"""
+"""name of PyFlink's node that removes keys before a sink"""
 
 
 def with_key_nodes(graph: Graph) -> Graph:
-    """The graph with PyFlink's nodes, to be shown. Here keys travel beside elements, so nothing of it ever runs."""
+    """The graph with PyFlink's nodes for keys, for display only: here keys travel next to elements, so these nodes
+    never run."""
     return replace(graph, nodes=tuple(_Widening(graph).nodes()))
 
 
@@ -140,7 +143,7 @@ class _Widening:
         self._above = graph.by_id()
         self._ids = count(max(self._above, default=0) + 1)
         self._keyed: dict[tuple[int, str | None, int, int], Node] = {}
-        """one for each ``key_by``: by source, side output, key selector, and which input it leads to"""
+        """(source, side output, id of the key selector, number of the input) -> node, one for each ``key_by``"""
 
     def nodes(self) -> Iterator[Node]:
         for node in self._graph.nodes:
@@ -152,7 +155,7 @@ class _Widening:
             yield replace(node, edges=tuple(edges))
 
     def _through(self, edge: Edge, node: Node) -> tuple[list[Node], Edge]:
-        """What stands between a node and one that it reads, as far as it is new, and the edge from there."""
+        """(new nodes between a node and one that it reads, the edge from there)."""
         if not isinstance(edge.partitioner, Hash):
             return [], edge
         place = (edge.source, edge.tag, id(edge.partitioner.key_selector), edge.input)
@@ -181,7 +184,8 @@ def _unchanged(value: Any) -> Any:
 
 
 def plan_json(graph: Graph) -> str:
-    """The plan of a graph after its passes; node ids count from 1 in the order of creation, sinks stand at the end."""
+    """The plan of a graph after its passes as JSON. Node ids count from 1 in the order of creation; sinks are at the
+    end."""
     numbers = {node.id: index for index, node in enumerate(graph.nodes, start=1)}
     nodes = sorted(graph.nodes, key=lambda node: node.is_sink)
     return json.dumps({"nodes": [_node(node, numbers) for node in nodes]}, indent=2)
@@ -210,25 +214,25 @@ def _node(node: Node, numbers: dict[int, int]) -> dict[str, Any]:
 
 def _predecessor(edge: Edge, numbers: dict[int, int]) -> dict[str, Any]:
     strategy = edge.partitioner.ship_strategy if edge.partitioner is not None else ""
-    # Flink says "second" of every predecessor, also of the first.
+    # Flink writes "second" for every predecessor, also for the first.
     return {"id": numbers[edge.source], "ship_strategy": strategy, "side": "second"}
 
 
 # Programs that are never executed
 
 _watched: list[list[Program]] = []
-"""the innermost watch is the last one"""
+"""programs noted by each running ``watching``; the innermost is the last one"""
 
 
 def begun(program: Program) -> None:
-    """An environment has this program from now on."""
+    """Note that an environment has started this program."""
     if _watched:
         _watched[-1].append(program)
 
 
 @contextmanager
 def watching() -> Iterator[list[Program]]:
-    """The programs of all environments that are made inside."""
+    """Gives the list of programs that all environments start inside the context."""
     made: list[Program] = []
     _watched.append(made)
     try:
@@ -238,6 +242,6 @@ def watching() -> Iterator[list[Program]]:
 
 
 def never_executed(programs: list[Program]) -> Node | None:
-    """The first sink that no job has had; None if each had one."""
+    """The first sink that was in no executed job; None if there is none."""
     sinks = (node for program in programs for node in program.added() if node.kind == "Sink: ")
     return next(sinks, None)

@@ -14,9 +14,9 @@ from millrace.runtime.operators.job_graph import JobGraph
 from millrace.util.by_value import pickled_by_value
 
 DEPTH = 6
-"""How many steps into the user's objects the search for the culprit goes."""
+"""The most steps into the user's objects in the search for an unpicklable value."""
 SHOWN = 3
-"""Culprits that an error names."""
+"""The most unpicklable values that an error names."""
 
 
 def serialize(job: JobGraph) -> bytes:
@@ -55,7 +55,7 @@ def _text(where: str, value: Any, error: Exception) -> str:
 
 
 def _unwrap(value: Any) -> Any:
-    """The user's own object behind the adapters and bound methods that the handles make."""
+    """The user's own object behind the adapters and bound methods of handles."""
     while True:
         inner = None
         if type(value).__module__.startswith("millrace."):
@@ -84,7 +84,7 @@ def _culprits(value: Any) -> Iterator[str]:
 
 
 def _inside(what: str, path: str, value: Any, depth: int, seen: set[int]) -> Iterator[str]:
-    """The parts of an unpicklable ``value`` that are to blame, as deep as they can be named, each once."""
+    """The unpicklable parts of ``value``, as deep as they can be named, each once."""
     seen.add(id(value))
     found = False
     if depth:
@@ -102,7 +102,7 @@ def _inside(what: str, path: str, value: Any, depth: int, seen: set[int]) -> Ite
 
 
 def held(value: Any) -> list[tuple[str, str, Any]]:
-    """What a function or function object holds: (kind of name, name, value)."""
+    """The values that a function or function object holds, as (kind of name, name, value)."""
     value = _unwrap(value)
     if isinstance(value, functools.partial):
         parts = [("the argument", f"{index}", part) for index, part in enumerate(value.args)]
@@ -122,7 +122,7 @@ def held(value: Any) -> list[tuple[str, str, Any]]:
 
 
 def _parts(value: Any) -> list[tuple[str, Any]]:
-    """(step to a part as Python would write it, the part)."""
+    """(the step to a part as Python code, the part)."""
     if isinstance(value, dict):
         return [(f"[{key!r}]", part) for key, part in value.items()]
     if isinstance(value, (list, tuple)):
@@ -133,13 +133,13 @@ def _parts(value: Any) -> list[tuple[str, Any]]:
 
 
 def _refuses(value: Any) -> bool:
-    """Whether the class has its own say in pickling: then it is the culprit, not what it is made of."""
+    """Whether the class defines its own pickling, so that it is to blame and not its parts."""
     own = type(value).__mro__[:-1]
     return any(name in kind.__dict__ for kind in own for name in ("__reduce__", "__reduce_ex__", "__getstate__"))
 
 
 def pickles(value: Any) -> bool:
-    """Whether a value can be sent to the workers."""
+    """Whether a value can be pickled for the workers."""
     try:
         pickled_by_value(value)
     except Exception:

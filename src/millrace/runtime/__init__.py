@@ -1,4 +1,4 @@
-"""The pure Python runtime: elements, watermarks and timers in; elements, state changes and counters out.
+"""The pure Python runtime: it takes elements, watermarks and timers, and gives elements, state changes and counters.
 
-No I/O, no Spark.
+It does no I/O and knows no Spark.
 """

@@ -1,9 +1,9 @@
-"""Clocks of a task: the time of day, how long something took, and the cap on jumps of event time.
+"""Clocks of a task: the time of day, a monotonic clock for durations, and the limit on jumps of event time.
 
-The system's clock may be set while a job runs, so durations are read from another one. Event time has a cap on jumps:
-one row from far in the future must not make all others late. Time that is further ahead of all before than the cap does
-not count for the watermark; the element itself goes on. Only where ``CONFIRMED`` elements one behind the other are
-ahead has time itself made the jump, as after a night without data.
+The system's clock may be set while a job runs, so durations are measured with a monotonic clock. Event time may jump
+ahead only by a limit, because one row from far in the future must not make all others late: a timestamp further ahead
+of all earlier ones does not advance the watermark, though its element is processed as usual. When ``CONFIRMED``
+consecutive elements are ahead, time itself has made the jump, for example after a night without data.
 """
 
 from __future__ import annotations
@@ -19,25 +19,31 @@ _BEGAN_MS = time.time_ns() // 1_000_000 - time.monotonic_ns() // 1_000_000
 
 
 def now_millis() -> int:
-    """The time in ms since the epoch."""
+    """Wall-clock time in ms since the epoch."""
     return time.time_ns() // 1_000_000
 
 
 def steady_millis() -> int:
-    """The same, of a clock that is never set: for measuring how long something takes. After the system's clock was set
-    it says another time."""
+    """Monotonic time in ms, for measuring durations. It starts at the wall-clock time, but never jumps when the
+    system's clock is set."""
     return _BEGAN_MS + time.monotonic_ns() // 1_000_000
 
 
 def steady_of(clock: Callable[[], int]) -> Callable[[], int]:
-    """The clock to measure with where this one says the time: that of the system may be set, others go on as they do
-    (a test's)."""
+    """The clock to measure durations with: the monotonic one for the system's clock, which may be set; any other clock
+    (of a test) serves itself."""
     return steady_millis if clock is now_millis else clock
 
 
 def is_over(now: int, until: int, span: int) -> bool:
-    """Whether a span is over that ends at a time. It is, too, where the clock was set back to before its beginning: how
-    much has passed is not known then, and its end may be years away.
+    """Whether a time span is over.
+
+    It also counts as over if the clock was set back to before the span's beginning: how much time has passed is not
+    known then, and the span's end may be years away.
+
+    :param now: the current time; all three values have the same unit.
+    :param until: the end of the span.
+    :param span: the length of the span.
     """
     return now >= until or now < until - span
 
@@ -46,14 +52,14 @@ def is_over(now: int, until: int, span: int) -> bool:
 
 JUMPS_METRIC = "numTimeJumpsIgnored"
 CONFIRMED = 100
-"""so many elements in a row are believed, whatever they say"""
+"""the number of consecutive elements far in the future after which the watermark follows them"""
 _SHOWN = 300
-"""characters of an element in the log"""
+"""the most characters of an element in a log message"""
 _logger = logging.getLogger(__name__)
 
 
 class TimeJumps:
-    """What the times of one stream, or split, say about the watermark.
+    """Limits how far the timestamps of one stream, or split, may move the watermark ahead.
 
     :param most: how far time may jump ahead (ms).
     """
@@ -62,10 +68,13 @@ class TimeJumps:
         self._most = most
         self._largest: int | None = None
         self._ahead: list[int] = []
-        """the last times, as far as they are all ahead"""
+        """the latest timestamps (ms), if all of them are ahead of the limit"""
 
     def capped(self, times: list[int]) -> tuple[list[int], list[int]]:
-        """The times with the largest credible one in place of those that are ahead, and the places of these."""
+        """Cap timestamps (ms) that are too far ahead.
+
+        :returns: the timestamps with the largest credible one in place of each that is ahead, and the indexes of those.
+        """
         known = [time for time in times if time != MIN_TIMESTAMP]
         if not known:
             return times, []
@@ -102,7 +111,7 @@ class TimeJumps:
 
 
 class JumpsIgnored:
-    """Counts them, and shows some in the log: the 1st, 10th, 100th, ..."""
+    """Counts the elements that the watermark does not follow, and logs the 1st, 10th, 100th, ..."""
 
     def __init__(self, context: Any) -> None:
         self._name = context.name
@@ -110,7 +119,12 @@ class JumpsIgnored:
         self._next = 1
 
     def ignored(self, number: int, time: int, element: Any) -> None:
-        """So many more; one of them, with its time (ms)."""
+        """Count ignored elements.
+
+        :param number: how many there are.
+        :param time: the timestamp (ms) of one of them.
+        :param element: this one, for the log.
+        """
         self._counter.inc(number)
         if self._counter.get_count() < self._next:
             return

@@ -1,8 +1,8 @@
-"""What flows between operators, and in which pieces an operator gets it.
+"""What flows between operators (chunks of elements, watermarks, status, latency marks), and in which pieces.
 
-Elements travel in chunks; watermarks, stream status and latency marks travel between them. A piece is what an operator
-gets at once: as many elements as take it some ms. Nothing can stop an operator within a piece, so its size decides how
-soon a task hears anything, and how long an epoch may last beyond its time.
+Elements travel in chunks; watermarks, stream status and latency marks travel between them. A piece is the part of a
+chunk that an operator gets at once: as many elements as take it some ms. Nothing can interrupt an operator within a
+piece, so the size of pieces limits how soon a task reacts to messages, and how far an epoch exceeds its time.
 """
 
 from __future__ import annotations
@@ -25,31 +25,31 @@ MAX_WATERMARK = 2**63 - 1
 
 
 class Status(enum.Enum):
-    """What a channel says about itself, besides watermarks.
+    """The status of a channel, which travels like a watermark.
 
     >>> Status.IDLE.name
     'IDLE'
     """
 
     IDLE = "IDLE"
-    """takes no part in the minimum over channels until it is active again"""
+    """the channel is left out of the minimum of watermarks until it is active again"""
     ACTIVE = "ACTIVE"
     FINISHED = "FINISHED"
-    """bounded input has ended: nothing follows, ever"""
+    """the bounded input has ended: nothing follows"""
 
 
 class LatencyMark(NamedTuple):
-    """Goes with the elements from a source to the sinks, so that each operator sees how long that has taken."""
+    """Travels with the elements from a source to the sinks, so that each operator can measure the latency."""
 
     source: int
-    """id of the operator that sent it"""
+    """id of the operator that sent the mark"""
     subtask: int
     at: int
-    """when (ms)"""
+    """when it was sent (ms)"""
 
 
 class Chunk:
-    """Many elements of one channel, in order.
+    """A batch of elements of one channel, in order.
 
     ``timestamps`` is None when no element has one, else a list of the same length (ms, None for an element without).
     ``keys`` is None on a stream that isn't keyed. The lists belong to the receiver and are never changed by the sender
@@ -75,29 +75,30 @@ class Chunk:
 # Pieces
 
 PIECE_NANOSECONDS = 10_000_000
-"""How long a piece shall take."""
+"""The intended duration of a piece."""
 MOST = 16_384
-"""Elements of a piece at most."""
+"""The most elements in a piece."""
 MOST_CALLED = 1_024
-"""The same where something is called for each of them: what took a microsecond may take 100 ms for the next piece."""
+"""The most elements in a piece for operators that call a function or service for each element: a call that took a
+microsecond may take 100 ms for the next element."""
 MOST_ROWS, FIRST_ROWS, ROWS_NANOSECONDS = 131_072, 1_024, 100_000_000
-"""The same for operators that compute columns and call nothing for a single row: a row takes them a microsecond, but a
-batch of few rows as long as one of some hundred."""
+"""The most and the first number of rows, and the intended duration, of a piece for operators that compute columns and
+call nothing for a single row: a row takes a microsecond, but a batch of few rows as long as one of some hundred."""
 
 MUCH_MORE = 1.5
-"""What twice as many elements take, if less than so many times as much, is mostly not for the elements."""
+"""If a piece with twice as many elements takes less than this many times as long, most of its time is a fixed cost."""
 AGAIN = 64
-"""After so many pieces it is tried again whether more elements are better."""
+"""After this many pieces of one slow element a larger piece is tried."""
 LONG_NANOSECONDS = 500_000_000
-"""With single elements that take longer nothing is tried."""
+"""If a single element takes longer, no larger piece is tried."""
 
 INTERVAL_MS = 200
 """Flink's ``pipeline.auto-watermark-interval``."""
 
 
 class Midst:
-    """Whether what a task is at is a part of something that came at once, of which more follows. What is done once for
-    all of it, such as to make a watermark, is done behind its last piece."""
+    """True while the task works on a piece of a batch of which more pieces follow. What is done once per batch, such as
+    sending a watermark, is done after its last piece."""
 
     __slots__ = ("_depth",)
 
@@ -115,14 +116,17 @@ class Midst:
 
 
 class Pause:
-    """Between two watermarks of a stream: they come once for what has come at once, however small its pieces are, but
-    every 200 ms if that takes longer."""
+    """Spaces the watermarks of a stream: one after each batch, however small its pieces are, but one every 200 ms
+    within a batch that takes longer."""
 
     def __init__(self) -> None:
         self._since: int | None = None
 
     def is_over(self, now: int, midst: Midst) -> bool:
-        """Whether it is time for a watermark, behind the elements of this moment (ms)."""
+        """Whether it is time for a watermark after the elements processed so far. If so, the next interval starts.
+
+        :param now: the clock (ms).
+        """
         if self._since is None:
             self._since = now
         if midst and now - self._since < INTERVAL_MS:
@@ -131,18 +135,18 @@ class Pause:
         return True
 
     def ends(self, now: int) -> None:
-        """A watermark comes at this moment (ms)."""
+        """A watermark is sent at this time (ms)."""
         self._since = now
 
 
 class _Costs:
-    """What pieces of different sizes have taken. Each size stands for those up to twice as large."""
+    """The durations of pieces by size. Sizes with the same number of bits count as one."""
 
     __slots__ = ("_known",)
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[float, float]] = {}
-        """the number of bits of a size -> (elements, ns), as they were on average, the last ones above all"""
+        """bit length of a size -> (elements, ns), as moving averages"""
 
     def took(self, elements: int, nanoseconds: int) -> None:
         level = elements.bit_length()
@@ -151,7 +155,7 @@ class _Costs:
 
     @property
     def fixed(self) -> float:
-        """What a piece takes whatever it has (ns); 0 if that is not seen."""
+        """The fixed cost of a piece, whatever its size (ns); 0: none was observed."""
         known = sorted(self._known.values())
         found = 0.0
         for at, (size, time) in enumerate(known):
@@ -161,28 +165,30 @@ class _Costs:
         return found
 
     def is_open(self, elements: int) -> bool:
-        """Whether it is worth to try twice as many: nothing is known of fewer or of more."""
+        """Whether pieces with twice as many elements should be tried: larger ones are not known, and smaller ones are
+        not known or show a fixed cost."""
         level = elements.bit_length()
         return level + 1 not in self._known and (level - 1 not in self._known or self.fixed > 0)
 
     def forget(self, elements: int) -> None:
-        """What is known of more than these."""
+        """Forget the durations of pieces larger than this."""
         level = elements.bit_length()
         self._known = {each: found for each, found in self._known.items() if each <= level}
 
 
 class PieceSize:
-    """How many elements the next piece may have: twice as many as the last one at most, as many as take 10 ms by the
-    last one, at once fewer when that took too long.
+    """Decides the number of elements of the next piece: at most twice that of the last one, as many as take 10 ms at
+    the last one's speed, at once fewer when it took too long.
 
-    But where most of what a piece takes is not for its elements (a request to a server, a busy machine), fewer of them
-    save nothing, and a task that gives in to that does nothing else in the end: there a piece may take half as long
-    again as one of few elements.
+    Where most of a piece's time is a fixed cost (a request to a server, a busy machine), smaller pieces save nothing,
+    and shrinking them would leave the task with nothing but fixed costs. There a piece may take half as long again as a
+    small one.
 
-    :param most: elements at any time.
-    :param first: elements of the first piece.
-    :param nanoseconds: how long one shall take.
-    :param steady: whether all elements take about the same: what single ones are called for may be slow at any time.
+    :param most: the most elements of a piece.
+    :param first: number of elements of the first piece.
+    :param nanoseconds: the intended duration of a piece.
+    :param steady: whether all elements take about the same time; the calls that an operator makes for elements may be
+        slow at any time.
     """
 
     __slots__ = (
@@ -205,26 +211,27 @@ class PieceSize:
         self.size = min(first, most)
         self._nanoseconds = nanoseconds
         self.has_fallen = False
-        """whether a piece has taken too long, and no full one has been fast since"""
+        """whether a piece has taken too long, and no full-sized one has been fast since"""
         self._costs = _Costs()
         self._pieces = 0
-        """slow ones of a single element, since more was tried"""
+        """number of consecutive slow pieces of a single element since a larger one was tried"""
         self._largest = 0
-        """elements of the largest one since the size has fallen"""
+        """number of elements of the largest piece since the size was last reduced"""
         self.steady = steady
         self._pace = 0
-        """elements that a piece of the right length would have, by the last one"""
+        """number of elements that a piece of the intended duration would have, at the last one's speed"""
         self.each_nanoseconds = 0
-        """what an element of the last piece has taken"""
+        """time per element in the last piece (ns)"""
 
     @property
     def wanted(self) -> int:
-        """How many elements there should be room for: what was tried and as many again, or what the pace allows."""
+        """The number of elements that an inbox should have room for: twice the largest piece so far, or as many as the
+        pace allows."""
         return min(self.size, max(2 * self._largest, self._pace))
 
     def took(self, elements: int, nanoseconds: int) -> None:
-        """A piece of so many elements has taken so long. A small one that was fast enough says nothing of large ones:
-        much of what it took is the same for both."""
+        """Take the duration of a piece into account. A small piece that was fast says nothing about large ones, since
+        much of its time may be a fixed cost."""
         self._costs.took(elements, nanoseconds)
         self._largest = max(self._largest, elements)
         self.each_nanoseconds = nanoseconds // max(elements, 1)
@@ -247,7 +254,7 @@ class PieceSize:
             self.has_fallen = self.has_fallen and self.size < self.most
 
     def _try_two(self) -> None:
-        """Single elements that are slow: whether two are slower is tried now and then."""
+        """For slow single elements: now and then try a piece of two, to see whether it is slower."""
         self._pieces = self._pieces + 1 if self.size == 1 else 0
         if self._pieces % AGAIN == 1 and self.most > 1:
             self._costs.forget(1)
@@ -255,11 +262,11 @@ class PieceSize:
 
 
 def piece_size(calls_for_each: bool, most: int | None = None, first: int = 1) -> PieceSize:
-    """What suits an operator.
+    """The piece sizes for an operator.
 
-    :param calls_for_each: whether it calls something for each element.
-    :param first: elements of its first piece, if it calls something for each.
-    :param most: elements that it takes at once, from the first piece on; None for as many as take it some ms.
+    :param calls_for_each: whether the operator calls a function or service for each element.
+    :param first: number of elements of the first piece, with ``calls_for_each``.
+    :param most: the most elements of a piece, from the first one on; None: as many as take it some ms.
     """
     if most is not None:
         return PieceSize(most, most)
@@ -269,20 +276,21 @@ def piece_size(calls_for_each: bool, most: int | None = None, first: int = 1) ->
 
 
 class Cutter:
-    """Takes a chunk apart, one piece after the other. What a piece costs does not depend on how much is left."""
+    """Cuts a chunk into pieces. The cost of a piece does not depend on how much is left."""
 
     __slots__ = ("_chunk", "_start", "elements")
 
     def __init__(self, chunk: Chunk) -> None:
         self._chunk = chunk
         self._start = 0
-        """what has been taken, of single elements; of batches of rows the chunk has none that was taken"""
+        """number of elements taken, where values are single elements; rows that were taken are removed from the
+        chunk"""
         self.elements = count(chunk.values)
-        """how many are left"""
+        """number of elements left"""
 
     def take(self, most: int) -> Chunk:
-        """The next ``most`` elements, fewer if no more are left. The old and the new row of an update stay together, so
-        it may be more."""
+        """The next ``most`` elements, or all that are left. The old and the new row of an update stay together, so
+        there may be more."""
         if self.elements <= most:
             piece = self.left
             self.elements = 0
@@ -300,12 +308,12 @@ class Cutter:
 
     @property
     def left(self) -> Chunk:
-        """All that was not taken."""
+        """All elements that were not taken."""
         return slice_chunk(self._chunk, self._start, None) if self._start else self._chunk
 
 
 def slice_chunk(chunk: Chunk, start: int, end: int | None) -> Chunk:
-    """Some of its elements, with their times and keys."""
+    """Elements ``start`` to ``end`` of a chunk, with their timestamps and keys."""
     times, keys = chunk.timestamps, chunk.keys
     return Chunk(
         chunk.values[start:end], None if times is None else times[start:end], None if keys is None else keys[start:end]
@@ -337,13 +345,13 @@ def _slice(rows: Rows, start: int, end: int) -> Rows:
 
 
 def _end_of_update(rows: Rows, most: int) -> int:
-    """The first place at or behind ``most`` where no old row waits for its new one; the end of the batch if there is
-    none before it."""
+    """The first position at or after ``most`` that does not separate an old row from its new one; the end of the batch
+    if there is none before it."""
     if most >= len(rows) or rows.kinds is None:
         return min(most, len(rows))
     kinds = rows.kinds
     waiting = np.cumsum((kinds == UPDATE_BEFORE).astype(np.int64) - (kinds == UPDATE_AFTER))
-    # Updates may come without their old rows: then nothing is waited for, and the sum falls.
+    # Updates may come without their old rows. They need not wait for one, so the sum falls below 0.
     lowest = np.minimum(np.minimum.accumulate(waiting), 0)
     settled = np.flatnonzero((waiting == lowest)[most - 1 :])
     return most + int(settled[0]) if len(settled) else len(rows)

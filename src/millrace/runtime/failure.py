@@ -1,4 +1,4 @@
-"""What went wrong in a task, in a form that travels to the driver and reads well there."""
+"""Describes a failure in a task as text that can travel to the driver, and the errors that carry it."""
 
 from __future__ import annotations
 
@@ -23,29 +23,31 @@ _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 @dataclass(frozen=True)
 class Failure:
-    """A failed task: the operator, the element, the user's line, the cause. Only text, so it always pickles."""
+    """Describes why a task failed: the operator, the element, the user's line, the cause. All text, so it can always be
+    pickled."""
 
     operator: str
     subtask: int
-    """-1 for what the operator does on the driver"""
+    """index of the subtask; -1: the operator's code on the driver failed"""
     origin: str
-    """file:line where the user made the operator; empty if the job as a whole failed, ``operator`` is its name then"""
+    """file:line where the user made the operator; empty if the job as a whole failed, then ``operator`` is the job's
+    name"""
     cause: str
-    """last line of the traceback: type and message"""
+    """type and message of the error, as in the last line of its traceback"""
     element: str | None = None
     location: str | None = None
     """file:line of the deepest frame in the user's code"""
     detail: str = ""
     """the whole traceback"""
     during: str = ""
-    """what the operator did, if it was not handling an element"""
+    """what the operator was doing, if it was not processing an element"""
     step: str = ""
-    """what failed behind the operator, with the user's file:line: ``key_by() at job.py:12``"""
+    """the step after the operator that failed, with the user's file:line: ``key_by() at job.py:12``"""
     final: bool = False
-    """whether no restart strategy may try again"""
+    """whether the job must fail without a restart"""
 
     def render(self) -> str:
-        """The text that a user sees first."""
+        """The text that users see first."""
         operator = f"operator {self.operator!r}" + (f" (subtask {self.subtask + 1})" if self.subtask >= 0 else "")
         if not self.origin:
             lines = [f"job {self.operator!r} failed{self.during}"]
@@ -62,7 +64,7 @@ class Failure:
 
     @staticmethod
     def rendered_in(text: str) -> str | None:
-        """What ``render`` gave for the first ``OperatorError`` in the text of a traceback, None if there is none."""
+        """The rendered text of the first ``OperatorError`` in a traceback; None if there is none."""
         found = _RENDERED.search(text)
         return None if found is None else found[1]
 
@@ -78,7 +80,7 @@ class OperatorError(Exception):
 class JobFailedError(Exception):
     """The job has failed; the text begins with the operator and the user's line.
 
-    :param concurrent: what went wrong in other tasks of the same epoch.
+    :param concurrent: failures of other tasks in the same epoch.
     """
 
     concurrent: tuple[Failure, ...] = ()
@@ -90,7 +92,7 @@ class JobFailedError(Exception):
 
 
 def failed_on_driver(info: OperatorInfo, cause: Exception, during: str) -> JobFailedError:
-    """What to raise when the driver's side of an operator (enumerator, committer) failed."""
+    """The error to raise when the driver's side of an operator (enumerator, committer) failed."""
     return JobFailedError(
         Failure(
             operator=info.name,
@@ -106,7 +108,7 @@ def failed_on_driver(info: OperatorInfo, cause: Exception, during: str) -> JobFa
 
 
 def is_final(error: BaseException | None) -> bool:
-    """Whether an error, or what caused it, rules restarts out."""
+    """Whether an error, or one of its causes, forbids restarts."""
     return error is not None and any(isinstance(each, SuppressRestartsException) for each in _causes(error))
 
 
@@ -150,13 +152,13 @@ def describe(error: BaseException) -> str:
     if type(error).__module__.startswith("millrace."):
         return f"{type(error).__name__}: {error}".replace("\n", " | ")
     text = "".join(traceback.format_exception_only(type(error), error)).strip().replace("\n", " | ")
-    # The class alone says little.
+    # Without a message the class alone says little, so the first cause with a message is added.
     spoken = None if _text_of(error) else next((each for each in _causes(error) if _text_of(each)), None)
     return text if spoken is None else f"{text}: {describe(spoken)}"
 
 
 def _text_of(error: BaseException) -> str:
-    """Its message; empty also where making it fails."""
+    """The message of an error; empty also where ``str`` of the error fails."""
     try:
         return str(error).strip()
     except Exception:
@@ -164,7 +166,7 @@ def _text_of(error: BaseException) -> str:
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """An error and what caused it, each once: an error may be its own cause."""
+    """An error and its causes, each once: an error may be its own cause."""
     seen: set[int] = set()
     found: BaseException | None = error
     while found is not None and id(found) not in seen:

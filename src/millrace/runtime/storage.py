@@ -1,13 +1,13 @@
-"""How the state of tasks is written between epochs: pickles, versions, and the protocols of what stores them.
+"""How the state of tasks is written between epochs: pickles, versions, and the protocols of storages.
 
 Plain pickle finds classes by name. That fails in a worker for classes of the user's main module or of a function's
-body; ``dumps`` then lets cloudpickle write the class itself, which is slower but always works. ``pickle.loads`` reads
+body; then ``dumps`` lets cloudpickle write the class itself, which is slower but always works. ``pickle.loads`` reads
 both.
 
 A task's state has a version for each epoch that changed it, and for each run of the task in that epoch. Spark may run a
-task twice in one epoch: because its answer got lost, or its output, or since it was slow. Only one run counts, and the
-other need not have done the same, so what they leave (files, copies of the task in processes) must not be taken for one
-another. A version is a number, which is higher for later epochs.
+task twice in one epoch: because its answer or its output got lost, or because it was slow. Only one run is
+acknowledged, and the other may have done something else, so their files and the copies of the task in processes must
+not be confused. A version is a number, which is higher for later epochs.
 """
 
 from __future__ import annotations
@@ -54,16 +54,16 @@ def _can_be_pickled(value: Any) -> bool:
 # Versions
 
 INITIAL = 0
-"""The version of a task that has seen no epoch; epochs count from 1."""
+"""The version of a task that has run no epoch; epochs count from 1."""
 
 REACH = 32
-"""So many versions before it does each version name."""
+"""The number of preceding versions that each version's file names."""
 
 _RUNS = 1 << 32
 
 
 def version_of(epoch: int, run: int) -> int:
-    """``run`` is the one in which the task has acknowledged the epoch."""
+    """The version of an epoch's end. ``run`` is the run of the task that was acknowledged."""
     return epoch * _RUNS + run
 
 
@@ -72,34 +72,34 @@ def epoch_and_run(version: int) -> tuple[int, int]:
 
 
 def first_of_epoch(epoch: int) -> int:
-    """No version of the epoch is lower, and none of an earlier one is as high."""
+    """A lower limit of the epoch's versions; all versions of earlier epochs are lower."""
     return epoch * _RUNS
 
 
 @dataclass(frozen=True)
 class Past:
-    """Versions of a task that make up its state, oldest first: each is changes onto the one before it."""
+    """The versions that make up a task's state, oldest first; each contains changes onto the one before it."""
 
     versions: tuple[int, ...]
     begins: bool
-    """whether the first of them is ``INITIAL`` or one with the whole state; else there are others before it"""
+    """whether the first version is ``INITIAL`` or contains the whole state; else there are earlier ones"""
 
     def then(self, version: int) -> Past:
-        """With another version; what is out of ``REACH`` of the next one is left out."""
+        """With one more version; versions out of ``REACH`` of the next one are left out."""
         versions = (*self.versions, version)
         return Past(versions[-REACH:], self.begins and len(versions) <= REACH)
 
     def after(self, earlier: Past) -> Past:
-        """With the versions before its first one in front."""
+        """With the earlier versions of ``earlier`` in front."""
         return Past((*earlier.versions, *self.versions), earlier.begins)
 
 
 NO_PAST = Past((INITIAL,), True)
-"""That of a task without any state yet."""
+"""the past of a task without any state"""
 
 
 def whole_at(version: int) -> Past:
-    """The past of a task whose whole state has just been written."""
+    """The past of a task that has just written its whole state."""
     return Past((version,), True)
 
 
@@ -109,69 +109,70 @@ TaskId = tuple[int, int]
 """(stage, partition)"""
 
 Wanted = Callable[[str], "StateInfo | None"]
-"""name of a state -> what the function of an operator says about it; None before it has asked for it"""
+"""name of a state -> its description by the operator's function; None before the function has requested it"""
 
 
 class Written(NamedTuple):
-    """A version that was stored."""
+    """A version of a state that was stored."""
 
     size: int
-    """bytes"""
+    """size in bytes"""
     checksum: int | None = None
-    """of its content; None: it has none"""
+    """checksum of the stored content; None: none was computed"""
 
 
 class StateStorage(Protocol):
-    """Immutable versions of task state (see ``versions``): for each the changes, now and then everything.
+    """Immutable versions of task state (see ``version_of``): the changes of each version, and now and then the whole
+    state.
 
-    A whole state comes in pieces, each of which has the form of changes: what is larger than memory never is in it as a
-    whole.
+    A whole state comes in pieces that have the form of changes, so that a state larger than memory never is in memory
+    as a whole.
     """
 
     def write_delta(self, task: TaskId, version: int, past: Past, delta: Any) -> Written:
-        """Store an epoch's changes onto ``past``; visible as a whole or not at all."""
+        """Store an epoch's changes onto ``past``; they become visible as a whole or not at all."""
 
     def write_full(self, task: TaskId, version: int, pieces: Iterable[Any]) -> Written:
         """Store the whole state as of the end of an epoch."""
 
     def read_delta(self, task: TaskId, version: int) -> Any:
-        """Raises ``KeyError`` if there is none."""
+        """The changes of a version. Raises ``KeyError`` if there are none."""
 
     def read_past(self, task: TaskId, version: int) -> Past:
-        """What the changes of a version are onto: the versions before it within reach. Raises ``KeyError``."""
+        """The versions that a version's changes follow, as far as its file names them. Raises ``KeyError``."""
 
     def read_full(self, task: TaskId, version: int) -> Iterator[Any]:
-        """The pieces. Raises ``KeyError`` if there are none."""
+        """The pieces of a whole state. Raises ``KeyError`` if there are none."""
 
     def discard(self, task: TaskId, before: int) -> None:
-        """Delete the task's versions that are lower than this one."""
+        """Delete the task's versions below this one."""
 
 
 class SnapshotFiles(Protocol):
-    """Savepoints and checkpoints as the tasks see them: each writes, or reads, what belongs to its operators."""
+    """Savepoints and checkpoints as the tasks use them: each task writes, or reads, the state of its operators."""
 
     def save(self, uri: str, info: OperatorInfo, subtask: int, state: SubtaskState) -> SavedSubtask: ...
 
     def load(self, uri: str, info: OperatorInfo, subtask: int, wanted: Wanted) -> EarlierState | None:
-        """None if the operator is not in there. ``wanted`` is asked when the keyed state is read: its values
-        become what the function declares."""
+        """The state of one subtask; None if the operator is not in the snapshot. ``wanted`` is called when the keyed
+        state is read: its values are converted to the types that the function declares."""
 
 
 class CheckpointStore(Protocol):
     """Where the driver records checkpoints."""
 
     def write(self, snapshot: JobSnapshot) -> str:
-        """Record a checkpoint: after this it is what a new driver goes on from. Returns its path."""
+        """Record a checkpoint, from which a new driver then continues. Returns its path."""
 
     def reserve(self, epoch: int) -> None:
-        """Remember that an epoch of this number may run, whether it leaves a trace or not."""
+        """Record that an epoch with this number may run, whether or not it leaves other traces."""
 
     def delete(self, checkpoint_id: int) -> None:
-        """Forget one. Files of its tasks that are not needed any more are deleted by ``StateStorage.discard``."""
+        """Delete a checkpoint. Files of its tasks are deleted by ``StateStorage.discard`` when no longer needed."""
 
 
 class MemoryStorage:
-    """Versions as bytes in this process: what ``millrace.testing`` runs on. Pickling them finds shared objects."""
+    """Versions as bytes in this process, for ``millrace.testing``. Pickling them reveals objects that copies share."""
 
     def __init__(self) -> None:
         self._deltas: dict[tuple[TaskId, int], tuple[Past, bytes]] = {}

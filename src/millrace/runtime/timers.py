@@ -1,7 +1,7 @@
 """Timers of one operator and one time domain: deduplicated by (time, key and namespace), fired in time order.
 
-A heap has the times, each once, however many timers there are; the timers of a time stand in a line, by their numbers.
-So a timer costs no entry of a heap, and no comparison of keys.
+A heap contains each time once, however many timers it has; the timers of a time are in a list, in the order of their
+numbers. So a timer needs no heap entry of its own, and no comparison of keys.
 """
 
 from __future__ import annotations
@@ -15,28 +15,28 @@ TimerId = tuple[int, Any]
 
 NOBODY = object()
 _SMALL = 64
-"""deleted timers that are not worth a look"""
+"""the number of deleted timers up to which no clean-up is worth it"""
 
 
 class TimerHeap:
-    """A set of numbered timers with the earliest at hand."""
+    """A set of numbered timers, ordered by time."""
 
     def __init__(self) -> None:
         self._order: dict[TimerId, int] = {}
         """timer -> its number"""
         self._waiting: dict[int, Any] = {}
-        """time -> the one address that waits for it, or a list of them"""
+        """time (ms) -> the only address with a timer at this time, or a list of them"""
         self._firing: dict[int, list[Any]] = {}
-        """time that has begun to fire -> the addresses that are left of it, the next one last"""
+        """time (ms) that has begun to fire -> the addresses left to fire, the next one last"""
         self._times: list[int] = []
-        """a heap: all of these times; some may be there in vain, or twice"""
+        """a heap of all times; it may contain times without timers, and duplicates"""
         self._mixed: set[int] = set()
-        """times whose list has addresses that are gone, or is not in the order of the numbers"""
+        """times whose list contains deleted addresses, or is not in the order of the numbers"""
         self._deleted = 0
-        """since the last look at what is there in vain"""
+        """number of timers deleted since the last clean-up"""
 
     def next_time(self) -> int | None:
-        """When the earliest timer is due (ms), None without timers."""
+        """When the earliest timer is due (ms); None: there are no timers."""
         while self._times:
             time = self._times[0]
             if self._firing.get(time):
@@ -52,7 +52,7 @@ class TimerHeap:
         return None
 
     def _line_up(self, time: int, at: Any) -> None:
-        """Let an address wait, behind those that do so already."""
+        """Append an address to those that have a timer at this time."""
         waiting = self._waiting.get(time, NOBODY)
         if waiting is NOBODY:
             self._waiting[time] = at
@@ -64,7 +64,7 @@ class TimerHeap:
             self._waiting[time] = [waiting, at]
 
     def _put(self, timer: TimerId, number: int) -> None:
-        """Add a timer of any number."""
+        """Add a timer with any number, which may be lower than those of other timers."""
         time, at = timer
         self._order[timer] = number
         self._line_up(time, at)
@@ -72,7 +72,7 @@ class TimerHeap:
             self._mixed.add(time)
 
     def _leave(self, timer: TimerId) -> None:
-        """A timer is no more in the order: let it not be found when its time comes."""
+        """Remove a timer from the lists by time, after it was removed from ``_order``."""
         time, at = timer
         firing = self._firing.get(time)
         if firing is not None and at in firing:
@@ -87,7 +87,7 @@ class TimerHeap:
             self._tidy_all()
 
     def _pop(self, until: int) -> tuple[TimerId, int] | None:
-        """Take the earliest timer of a time up to ``until`` out, with its number."""
+        """Remove and return the earliest timer that is due at ``until`` (ms), with its number; None: there is none."""
         times = self._times
         while times and times[0] <= until:
             time = times[0]
@@ -113,7 +113,7 @@ class TimerHeap:
         return None
 
     def _tidy(self, time: int) -> None:
-        """Put the addresses that wait for a time into their order."""
+        """Sort the addresses of a time by their numbers, without the deleted ones."""
         order = self._order
         self._mixed.discard(time)
         found = [at for at in dict.fromkeys(self._waiting.pop(time)) if (time, at) in order]
@@ -136,7 +136,7 @@ class TimerHeap:
 
 
 class TimerQueue(TimerHeap):
-    """A set of timers with the earliest at hand.
+    """The timers of an operator in one time domain.
 
     Timers of the same time fire in the order of their registration; that order is part of the snapshot, so a restored
     operator fires like one that was never interrupted.
@@ -145,13 +145,13 @@ class TimerQueue(TimerHeap):
     def __init__(self) -> None:
         super().__init__()
         self._next = 0
-        """the number of the next registration"""
+        """number of the next registration"""
         self._told = 0
-        """timers with a smaller number are known from the deltas so far"""
+        """timers with a smaller number were in an earlier delta"""
         self._removed: dict[TimerId, None] = {}
-        """timers of these that were taken out since the last delta"""
+        """timers from earlier deltas that were removed since the last delta"""
         self._ascending = True
-        """whether the order has its timers by their numbers"""
+        """whether ``_order`` is sorted by number"""
         self.closed = False
         """whether new timers are ignored"""
 
@@ -177,19 +177,19 @@ class TimerQueue(TimerHeap):
             self._gone(timer, number)
 
     def clear(self) -> None:
-        """Forget all timers."""
+        """Delete all timers."""
         for timer, number in self._order.items():
             self._gone(timer, number)
         self._forget()
 
     def wipe(self) -> None:
-        """Drop everything, and what there was to say of it in a delta."""
+        """Delete all timers, and forget the changes: no delta will be taken."""
         self._forget()
         self._removed.clear()
         self._told = self._next
 
     def pop_due(self, time: int) -> TimerId | None:
-        """Take the earliest timer with timestamp <= ``time`` out, None if there is none."""
+        """Remove and return the earliest timer with timestamp <= ``time`` (ms); None: there is none."""
         firing = self._firing.get(self._times[0]) if self._times else None
         if firing and self._times[0] <= time:  # the next one of a line: what ``_pop`` does, without a call for the many
             timer = (self._times[0], firing.pop())
@@ -204,16 +204,16 @@ class TimerQueue(TimerHeap):
         return timer
 
     def times(self, at: Any) -> list[int]:
-        """The pending timestamps of one address, in order."""
+        """The pending timestamps (ms) of one address, in order."""
         return sorted(timestamp for timestamp, address in self._order if address == at)
 
     def _gone(self, timer: TimerId, number: int) -> None:
-        """It is not set any more; one that came and went between two deltas is not told."""
+        """Note that a timer was removed, unless it was also registered since the last delta."""
         if number < self._told:
             self._removed[timer] = None
 
     def delta(self) -> list[tuple[TimerId, int | None]]:
-        """Changes since the last call: (timer, its registration number or None when it is gone)."""
+        """Changes since the last call: (timer, its registration number, or None if it was removed)."""
         if not self._ascending:
             self._order = dict(sorted(self._order.items(), key=_number))
             self._ascending = True
@@ -229,7 +229,7 @@ class TimerQueue(TimerHeap):
         return changes
 
     def entries(self) -> list[tuple[TimerId, int | None]]:
-        """Everything, in the form of a delta."""
+        """All timers, in the form of a delta."""
         return list(self._order.items())
 
     def apply(self, changes: Iterable[tuple[TimerId, int | None]]) -> None:

@@ -1,4 +1,4 @@
-"""The state of savepoints as data: read it, change it, make it from data of your own. PyFlink has no such thing."""
+"""The state in savepoints as data: read it, change it, create it from other data. PyFlink has no counterpart."""
 
 from __future__ import annotations
 

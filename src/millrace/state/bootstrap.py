@@ -1,5 +1,7 @@
-"""Functions that make keyed state from data (elements of a program, or the rows of a table, which are dicts), with
-names as in Flink's Java API, and the operator that runs them as a job would, for a range of key groups at a time.
+"""Functions that create keyed state from data, with the names of Flink's Java API, and the operator that runs them.
+
+The data are elements of a program, or rows of a table as dicts. The operator runs a function as a job would, for a
+range of key groups at a time.
 """
 
 from __future__ import annotations
@@ -36,14 +38,14 @@ BATCH = 10_000
 
 
 def is_frame(rows: Any) -> bool:
-    """Whether this is a DataFrame of Spark."""
+    """Whether this is a Spark DataFrame."""
     return hasattr(rows, "mapInArrow")
 
 
 def batches_of(rows: Any) -> Iterator[list[Any]]:
-    """The rows of an Arrow table, a pandas DataFrame or any iterable, some at a time.
+    """The rows of an Arrow table, a pandas DataFrame or any iterable, in batches.
 
-    :raises TypeError: it is none of these.
+    :raises TypeError: ``rows`` is none of these.
     """
     if isinstance(rows, pa.RecordBatch):
         yield from map(rows_of, pa.Table.from_batches([rows]).to_batches(BATCH))
@@ -64,14 +66,14 @@ def batches_of(rows: Any) -> Iterator[list[Any]]:
 
 
 def rows_of(batch: Any) -> list[dict[str, Any]]:
-    """The rows of a record batch, by column."""
+    """The rows of a record batch as dicts."""
     names = batch.schema.names
     return [dict(zip(names, values)) for values in zip(*(_values(column) for column in batch.columns))]
 
 
 def _values(column: Any) -> list[Any]:
     if pa.types.is_timestamp(column.type) and column.type.tz is not None:
-        # In UTC, which has one object that all savepoints know.
+        # UTC as the one object that all savepoints know.
         utc = datetime.timezone.utc
         local: list[Any] = column.cast(pa.timestamp("us", "UTC")).cast(pa.timestamp("us")).to_pylist()
         return [value and value.replace(tzinfo=utc) for value in local]
@@ -80,7 +82,7 @@ def _values(column: Any) -> list[Any]:
 
 
 class _Column:
-    """Takes a column of a row."""
+    """A function that gets one column of a row."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -90,14 +92,14 @@ class _Column:
 
 
 class _Whole:
-    """Takes the row itself."""
+    """A function that gets the row itself."""
 
     def __call__(self, row: Any) -> Any:
         return row
 
 
 def as_getter(part: str | Getter | None, what: str) -> Getter:
-    """What takes a part of a row: a column by its name, a function, or all of it for None."""
+    """The function for a part of a row: a column by its name, a function itself, or the whole row for None."""
     if part is None:
         return _Whole()
     if isinstance(part, str):
@@ -108,7 +110,7 @@ def as_getter(part: str | Getter | None, what: str) -> Getter:
 
 
 def as_selector(key: str | KeySelector | Getter) -> KeySelector:
-    """The key selector behind a name of a column, a function of a row, or a key selector."""
+    """The key selector for a column name, a function of a row, or a key selector."""
     return key if isinstance(key, KeySelector) else as_key_selector(as_getter(key, "key"))
 
 
@@ -116,7 +118,7 @@ def as_selector(key: str | KeySelector | Getter) -> KeySelector:
 
 
 class KeyedStateBootstrapFunction(Function):
-    """Sees one row at a time and writes the keyed state and the timers that an operator shall begin with.
+    """Sees one row at a time, and writes the keyed state and the timers that an operator starts with.
 
     class Totals(KeyedStateBootstrapFunction):
         def open(self, runtime_context):
@@ -134,24 +136,24 @@ class KeyedStateBootstrapFunction(Function):
     """
 
     class Context(KeyedProcessFunction.Context, ABC):
-        """Time, timers, and the key of the row. The watermark is the lowest there is; rows have timestamps with
+        """Time, timers, and the key of the row. The watermark is the lowest possible one; rows have timestamps after
         ``assign_timestamps``."""
 
     @abstractmethod
     def process_element(self, value: Any, ctx: KeyedStateBootstrapFunction.Context) -> None:
-        """Write what follows from one row. There is no output."""
+        """Write the state for one row. There is no output."""
 
 
 @dataclass(frozen=True)
 class BootstrapTransformation:
-    """Rows, and the function that makes keyed state from them: what ``SavepointWriter.with_operator`` takes."""
+    """Rows, and the function that creates keyed state from them, for ``SavepointWriter.with_operator``."""
 
     rows: Any
     key: KeySelector
     function: KeyedStateBootstrapFunction
     timestamps: Callable[[Any], int] | None
     parallelism: int | None
-    """of the Spark job that does it, None for the default; nothing but a Spark DataFrame uses it"""
+    """number of tasks of the Spark job, None for the default; only used for a Spark DataFrame"""
 
 
 class OperatorTransformation:
@@ -162,28 +164,30 @@ class OperatorTransformation:
 
     @staticmethod
     def bootstrap_with(rows: Any, parallelism: int | None = None) -> Rows:
-        """Begin with an Arrow table, a pandas or Spark DataFrame, whose rows are dicts, or with any iterable.
+        """Start with an Arrow table, a pandas or Spark DataFrame, whose rows are dicts, or with any iterable.
 
-        :param parallelism: for a Spark DataFrame: how many tasks make the state, each for a range of key groups.
+        :param parallelism: for a Spark DataFrame: number of tasks that create the state, each for a range of key
+            groups.
         """
         return Rows(rows, parallelism)
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Data that has no keys yet."""
+    """Data without keys."""
 
     rows: Any
     parallelism: int | None = None
     timestamps: Callable[[Any], int] | None = None
 
     def assign_timestamps(self, timestamps: Callable[[Any], int]) -> Rows:
-        """Let each row have a timestamp (ms): state that expires by event time begins to age then."""
+        """Give each row a timestamp (ms), which is the last access of state that expires by event time."""
         return replace(self, timestamps=timestamps)
 
     def key_by(self, key: str | KeySelector | Getter) -> KeyedRows:
-        """Say what the key of a row is: a column, or a function of the row. It must give what the job's key selector
-        gives."""
+        """Set the key of a row: a column, or a function of the row. It must return the same as the job's key
+        selector.
+        """
         return KeyedRows(self, as_selector(key))
 
 
@@ -195,14 +199,14 @@ class KeyedRows:
     key: KeySelector
 
     def transform(self, function: KeyedStateBootstrapFunction) -> BootstrapTransformation:
-        """Say what makes state of it."""
+        """Set the function that creates state from the rows."""
         if not isinstance(function, KeyedStateBootstrapFunction):
             raise TypeError(f"transform() takes a KeyedStateBootstrapFunction, not {function!r}")
         return BootstrapTransformation(self.rows.rows, self.key, function, self.rows.timestamps, self.rows.parallelism)
 
 
 class OneState(KeyedStateBootstrapFunction):
-    """Fills a single state: what ``SavepointWriter.keyed_state`` runs."""
+    """Fills a single state, for ``SavepointWriter.keyed_state``."""
 
     def __init__(self, descriptor: StateDescriptor, value: Getter) -> None:
         self._descriptor = descriptor
@@ -217,7 +221,7 @@ class OneState(KeyedStateBootstrapFunction):
 
 
 def _writer_of(state: Any) -> Callable[[Any], None]:
-    """What takes one row into a state."""
+    """A function that writes one row into a state."""
     if isinstance(state, ValueState):
         return state.update
     if isinstance(state, MapState):
@@ -229,11 +233,11 @@ def _writer_of(state: Any) -> Callable[[Any], None]:
 # Running them
 
 KeyedChunk = tuple[list[Any], list[int | None] | None, list[Any]]
-"""keys, timestamps (ms) and rows"""
+"""(keys, timestamps in ms, rows)"""
 
 
 class BootstrapError(Exception):
-    """State could not be made: the text names the operator, the row and the user's line.
+    """State could not be created; the text names the operator, the row and the user's line.
 
     >>> issubclass(BootstrapError, Exception)
     True
@@ -241,7 +245,7 @@ class BootstrapError(Exception):
 
 
 class Recipe:
-    """All but the rows of a ``BootstrapTransformation``, as it travels to Spark's workers."""
+    """A ``BootstrapTransformation`` without its rows, as it is sent to Spark's workers."""
 
     def __init__(
         self, transformation: BootstrapTransformation, uid: str, origin: str, max_parallelism: int, parallelism: int = 1
@@ -255,7 +259,7 @@ class Recipe:
         """number of ranges of key groups"""
 
     def keyed(self, batches: Iterable[list[Any]]) -> Iterator[KeyedChunk]:
-        """Give the rows their keys and timestamps. Raises ``BootstrapError``."""
+        """Add keys and timestamps to the rows. Raises ``BootstrapError``."""
         key, timestamps, _ = pickle.loads(self._payload)
         for rows in batches:
             keys = one_nan(self._each(key.get_key, rows, "to give a row its key"))
@@ -272,7 +276,7 @@ class Recipe:
         return found
 
     def split(self, chunk: KeyedChunk) -> dict[int, KeyedChunk]:
-        """The parts of a chunk by range of key groups. Raises ``BootstrapError`` for keys that have no group."""
+        """Range of key groups -> its part of a chunk. Raises ``BootstrapError`` for a key without a stable hash."""
         keys, times, rows = chunk
         parts: dict[int, KeyedChunk] = {}
         for place, key in enumerate(keys):
@@ -324,16 +328,16 @@ class _BootstrapOperator(KeyedProcessBase[KeyedStateBootstrapFunction]):
 
 
 class _NoOutput:
-    """There is nothing to send to."""
+    """An output for an operator whose function has none."""
 
     def emit(self, chunk: Chunk) -> None:
-        """Never called."""
+        """Does nothing; it is never called."""
 
     def emit_side(self, tag: str, chunk: Chunk) -> None:
         raise TypeError(f"a bootstrap function has no side output, but gave {chunk.values[0]!r} to {tag!r}")
 
     def mark(self, mark: int | Status) -> None:
-        """No watermarks either."""
+        """Does nothing: there are no later operators."""
 
 
 def _now() -> int:

@@ -1,4 +1,4 @@
-"""How two savepoints differ: operators, states, and what the states hold, key by key."""
+"""Compares two savepoints: operators, states, and the content of states, key by key."""
 
 from __future__ import annotations
 
@@ -30,12 +30,13 @@ __all__ = [
 ]
 
 ROWS_AT_ONCE = 500_000
-"""Of larger states only some key groups are compared at a time: both sides have to be in memory."""
+"""Number of entries above which a state is compared by some key groups at a time, because both sides must fit into
+memory."""
 
 
 @dataclass(frozen=True)
 class Example:
-    """One entry that is not the same. What a side does not have is ``NOTHING``."""
+    """One entry that differs. A side without the entry has ``NOTHING``."""
 
     key: Any
     before: Any
@@ -43,7 +44,7 @@ class Example:
 
 
 class NotComparableError(ValueError):
-    """What is stored can't be compared without being trusted."""
+    """The stored values can't be compared without being trusted."""
 
 
 class _Nothing:
@@ -56,16 +57,16 @@ NOTHING = _Nothing()
 
 @dataclass
 class StateDifference:
-    """One state that both have."""
+    """The differences of a state that both savepoints contain."""
 
     name: str
     added: int = 0
     removed: int = 0
     changed: int = 0
     described: tuple[str, str] | None = None
-    """kind and type before and now, if these differ"""
+    """(kind and type before, kind and type after), if they differ"""
     counted: bool = False
-    """whether there are no keys: examples are elements, and how often they are there"""
+    """whether the state has no keys: then examples are elements, and the number of their copies"""
     examples: tuple[Example, ...] = ()
 
     def __bool__(self) -> bool:
@@ -74,12 +75,12 @@ class StateDifference:
 
 @dataclass(frozen=True)
 class OperatorDifference:
-    """One operator that both have."""
+    """The differences of an operator that both savepoints contain."""
 
     uid: str
     name: str
     notes: tuple[str, ...]
-    """what else differs"""
+    """other differences, as text"""
     only_before: tuple[StateEntry, ...]
     only_after: tuple[StateEntry, ...]
     states: tuple[StateDifference, ...]
@@ -90,7 +91,7 @@ class OperatorDifference:
 
 @dataclass(frozen=True)
 class Difference:
-    """Two savepoints, ``before`` and ``after``."""
+    """The differences between two savepoints, ``before`` and ``after``."""
 
     only_before: tuple[OperatorPlace, ...]
     only_after: tuple[OperatorPlace, ...]
@@ -101,9 +102,9 @@ class Difference:
 
 
 def compare_savepoints(before: Opened, after: Opened, limit: int) -> Difference:
-    """All that differs. Operators belong together by their uids.
+    """The differences between two savepoints. Operators are matched by their uids.
 
-    :param limit: how many examples there shall be for each state.
+    :param limit: the most examples for each state.
     """
     was, is_now = before.metadata.by_uid, after.metadata.by_uid
     positions = _moved_sources(before, after)
@@ -131,7 +132,7 @@ def _operator(before: Opened, after: Opened, uid: str, notes: Iterable[str], lim
         uid,
         now.name,
         tuple(found),
-        # That nobody has asked yet for a state which holds nothing is no difference.
+        # A state that is empty, and was only not requested yet on one side, is no difference.
         tuple(state for at, state in known_before.items() if at not in known_after and state.rows),
         tuple(state for at, state in known_after.items() if at not in known_before and state.rows),
         tuple(filter(None, states)),
@@ -139,7 +140,7 @@ def _operator(before: Opened, after: Opened, uid: str, notes: Iterable[str], lim
 
 
 def _moved_sources(before: Opened, after: Opened) -> dict[str, list[str]]:
-    """uid -> that the source had read as far as the other had not."""
+    """uid -> texts on positions of the source that differ."""
     if before.metadata.driver == after.metadata.driver:
         return {}
     try:
@@ -182,8 +183,8 @@ def _state(
 
 
 def _check_forms(sides: Iterable[_Side], operator: str) -> None:
-    """Savepoints show instances of classes by their fields, checkpoints by their pickles: without the classes it
-    cannot be told whether they are the same."""
+    """Check that both sides store instances of classes in the same form: savepoints by fields, checkpoints by pickles.
+    Between the two they can't be compared without the classes."""
     first, second = sides
     if first.opened.is_checkpoint == second.opened.is_checkpoint or (first.opened.trusted and second.opened.trusted):
         return
@@ -221,7 +222,7 @@ def _add(difference: StateDifference, before: dict[Any, Any], after: dict[Any, A
 
 
 def _same(a: Any, b: Any) -> bool:
-    """Values of classes without ``__eq__`` are the same if their pickles are."""
+    """Whether two values are equal; values of classes without ``__eq__`` are if their pickles are."""
     try:
         if a == b:
             return True
@@ -231,7 +232,7 @@ def _same(a: Any, b: Any) -> bool:
 
 
 class _Element:
-    """An element of a list, or a timer: what there is nothing to say about but how often it is there."""
+    """An element of a list, or a timer, of which only the number of copies is compared."""
 
     def __init__(self, value: Any, token: Any) -> None:
         self.value, self._token = value, token
@@ -249,7 +250,7 @@ def _shown(key: Any) -> Any:
 
 @dataclass(frozen=True)
 class _Side:
-    """One state in one of the savepoints."""
+    """One state in one of the two savepoints."""
 
     opened: Opened
     place: OperatorPlace
@@ -298,10 +299,10 @@ def _of_groups(piece: Piece, groups: range) -> Piece:
 
 
 def readable(piece: Piece, opened: Opened) -> bool:
-    """Whether the classes of the values are here."""
+    """Whether the classes of the values can be imported."""
     return not any(check(described, opened.known) for described in piece.columns.values())
 
 
 def plain(piece: Piece) -> Piece:
-    """The same, with values that need no classes."""
+    """The piece with values that are read without their classes."""
     return replace(piece, columns=plain_columns(piece.columns))

@@ -1,4 +1,4 @@
-"""The entries of the runtime's tables as (key, value) pairs that people know, and changed by a function of these."""
+"""The entries of the runtime's tables as (key, value) pairs as users know them, and their changes by a function."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Change", "Slice", "Timer", "changed", "changed_operator_state", "ope
 
 Entries = dict[Any, Any]
 Change = Callable[[Any, Any], Any]
-"""(key, value) -> the new value, None to remove it"""
+"""(key, value) -> the new value; None removes the entry"""
 
 
 class Slice(NamedTuple):
@@ -27,7 +27,7 @@ class Slice(NamedTuple):
     """
 
     end: int
-    """ms"""
+    """end of the slice (ms)"""
 
 
 class Timer(NamedTuple):
@@ -40,7 +40,7 @@ class Timer(NamedTuple):
     domain: str
     """``event`` or ``processing``"""
     timestamp: int
-    """ms"""
+    """when the timer fires (ms)"""
 
 
 # -- one content ------------------------------------------------------------------------------------------------------
@@ -48,11 +48,11 @@ class Timer(NamedTuple):
 
 @dataclass(frozen=True)
 class _Form:
-    """How the content of one address is stored."""
+    """The stored form of the content of one address."""
 
     read: Callable[[Any], Any]
     write: Callable[[Any, Any], Any]
-    """(new value, what was stored) -> what to store; None for an empty list or map"""
+    """(new value, stored content) -> the content to store; None for an empty list or map"""
 
 
 def _write_list(value: Any, stored: Any) -> Any:
@@ -64,7 +64,7 @@ def _write_map(value: Any, stored: Any) -> Any:
 
 
 def _write_ttl_list(value: Any, stored: Any) -> Any:
-    # Elements keep their times by their places; what is added is as young as the youngest.
+    # Elements keep their times of access by position; a new element gets the latest of them.
     stamps = [stamp for stamp, _ in stored[1]]
     stamps += [max(stamps)] * (len(value) - len(stamps))
     return (0, list(zip(stamps, value))) if value else None
@@ -114,8 +114,8 @@ _BY_WINDOW = frozenset({"windows", "window lists"})
 
 
 def pairs(state: str, kind: str, entries: Entries) -> Iterator[tuple[Any, Any]]:
-    """(key, value) of everything. State of a window has (key, window) for a key, where the window is the time of its
-    end (ms) if no more of it is stored, or a ``Slice``."""
+    """(key, value) of all entries. For state of a window the key is (key, window), where the window is its end (ms) if
+    only that is stored, or a ``Slice``."""
     if kind == TIMERS:
         domain = "event" if state == EVENT_TIMERS else "processing"
         yield from ((at, Timer(domain, timestamp)) for timestamp, at in entries)
@@ -139,7 +139,7 @@ def _window(state: str, end: int) -> int | Slice:
 def changed(state: str, kind: str, entries: Entries, change: Change) -> Entries:
     """The entries with new values.
 
-    :raises TypeError: the function gives something else than the state holds, or timers shall change.
+    :raises TypeError: the function returns a value of the wrong kind, or the entries are timers.
     """
     if kind == "sessions":
         changed_sessions = ((key, _sessions(key, sessions, change)) for key, sessions in entries.items())
@@ -161,7 +161,7 @@ def _sessions(key: Any, sessions: Iterable[Any], change: Change) -> list[Any]:
 
 
 def _contents(kind: str, contents: Iterable[tuple[Any, Any, Any]], change: Change) -> Entries:
-    """``contents`` are (address in the table, key to show, what is stored)."""
+    """Change the contents, given as (address in the table, key to show, stored content)."""
     form, allowed = _FORMS[kind], _SHAPES.get(kind)
     new: Entries = {}
     for at, key, stored in contents:

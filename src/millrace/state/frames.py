@@ -1,5 +1,6 @@
-"""State as a Spark DataFrame, with Arrow types as Spark has them. Everything goes through the session that the user
-gives: nothing here imports Spark.
+"""State as a Spark DataFrame, with Arrow types that Spark supports.
+
+Everything goes through the user's session: nothing here imports Spark.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ _NAMES = {
 
 
 def spark_type(type: Any) -> Any:
-    """The nearest type that Spark has: times of day become text, numbers without sign wider ones."""
+    """The nearest type that Spark has: times of day become text, unsigned numbers wider ones."""
     if types.is_struct(type):
         return pa.struct([field.with_type(spark_type(field.type)) for field in type.fields])
     if types.is_large_list(type):
@@ -74,12 +75,12 @@ def spark_type(type: Any) -> Any:
 
 
 def ddl_of(schema: Any) -> str:
-    """A schema of types that ``spark_type`` gives."""
+    """The DDL text of a schema of types that ``spark_type`` returned."""
     return ", ".join(f"{_quoted(field.name)} {type_name(field.type)}" for field in schema)
 
 
 def type_name(type: Any) -> str:
-    """The name of a type that ``spark_type`` gives."""
+    """The Spark name of a type that ``spark_type`` returned."""
     if types.is_struct(type):
         return f"STRUCT<{', '.join(f'{_quoted(field.name)}: {type_name(field.type)}' for field in type.fields)}>"
     if types.is_list(type):
@@ -97,15 +98,15 @@ def _quoted(name: str) -> str:
 # Frames
 
 BATCH_ROWS = 10_000
-"""rows that go from a Python worker to the JVM at once"""
+"""number of rows that a Python worker sends to the JVM at once"""
 _DIRECT = frozenset(PLAIN) - {"time", "timedelta"} | {"none"}
-"""forms whose columns are shown as they are in the files"""
+"""forms whose columns are shown as they are stored in the files"""
 _SAME_SCHEMES = frozenset({"abfs", "abfss", "gs", "hdfs", "s3a", "viewfs"})
-"""file systems that Spark knows by the same name"""
+"""schemes of file systems that Spark has under the same name"""
 
 
 def frame_of(session: SparkSession, opened: Opened, pieces: Sequence[Piece]) -> DataFrame:
-    """The rows of some pieces."""
+    """The rows of some pieces as a DataFrame."""
     shapes = shapes_of(pieces)
     if not pieces or any(piece.file is None for piece in pieces):
         tables = (table_of(piece, shapes, opened.known) for piece in pieces)
@@ -118,7 +119,7 @@ def frame_of(session: SparkSession, opened: Opened, pieces: Sequence[Piece]) -> 
 
 
 def table_of(piece: Piece, shapes: Sequence[tuple[str, Shape]], known: Classes) -> Any:
-    """The rows of a piece as a table with types that Spark takes."""
+    """The rows of a piece as a table with types that Spark supports."""
     rows = piece.load()
     columns = columns_of(piece, rows)
     arrays = arrays_of([(columns.get(name), shape) for name, shape in shapes], len(rows), known)
@@ -133,7 +134,7 @@ def _schema(shapes: Sequence[tuple[str, Shape]]) -> Any:
 
 
 def _paths(opened: Opened) -> str | None:
-    """What Spark finds the savepoint by, None if it may not find it."""
+    """The path by which Spark can read the savepoint; None if it can't, or must not."""
     uri = opened.uri
     if re.search(r"[*?\[\]{}\\]", uri):
         return None  # it would look for files that match
@@ -144,7 +145,7 @@ def _paths(opened: Opened) -> str | None:
 
 
 def _is_direct(piece: Piece, shapes: dict[str, Shape]) -> bool:
-    """Whether the columns that the file has are shown as they are there."""
+    """Whether the columns of the file are shown as they are stored."""
     in_shape = all(shapes[name] == shape for name, shape in shapes_of([piece]))
     return in_shape and piece.is_stored_as_shown and all(map(_is_shown_as_stored, described_columns(piece).values()))
 
@@ -157,7 +158,7 @@ def _is_shown_as_stored(described: dict[str, Any]) -> bool:
 
 
 def _read_by_spark(session: SparkSession, folder: str, pieces: Sequence[Piece], schema: Any) -> DataFrame:
-    # One query for files of one schema; constants, such as the subtask, are not in the files.
+    # One query for all files with one schema; constants, such as the subtask, are not in the files.
     groups: dict[str, list[Piece]] = {}
     for piece in pieces:
         same = json.dumps([described_columns(piece), added(piece)], sort_keys=True)
@@ -195,7 +196,7 @@ def _read_by_workers(
 
 
 class _ReadPieces:
-    """The function of ``mapInArrow``: pieces in, their rows out."""
+    """The function for ``mapInArrow`` that turns pieces into their rows."""
 
     def __init__(self, payload: bytes) -> None:
         self._payload = payload

@@ -1,8 +1,7 @@
-"""A savepoint that is being put together: what its operators keep of another one, what changes, what is new.
+"""A savepoint in the making: the state that its operators take from another savepoint, with changes and new state.
 
-New keyed state may come from a Spark DataFrame, made on Spark's workers: rows travel to the task that has their range
-of key groups, many of them packed into one; there the function runs and the files are written. Nothing here imports
-Spark.
+New keyed state may come from a Spark DataFrame, and is created on Spark's workers: rows are sent, many packed into one,
+to the task for their range of key groups, which runs the function and writes the files. Nothing here imports Spark.
 """
 
 from __future__ import annotations
@@ -56,7 +55,8 @@ _DONE = pa.schema([("payload", pa.binary())])
 
 
 def run_on_spark(frame: DataFrame, recipe: Recipe, uri: str, prefix: str) -> tuple[list[StateFile], list[StateInfo]]:
-    """The files that the tasks have written below ``prefix``, and the states that the function has asked for.
+    """Run a recipe on Spark. Returns the files that the tasks have written below ``prefix``, and the states that the
+    function has requested.
 
     :raises BootstrapError: the function failed; other errors are Spark's.
     """
@@ -75,7 +75,7 @@ def run_on_spark(frame: DataFrame, recipe: Recipe, uri: str, prefix: str) -> tup
 
 
 def _delete_others(uri: str, prefix: str, wanted: set[str]) -> None:
-    """Spark may have run a task twice."""
+    """Delete the files of other runs, because Spark may have run a task twice."""
     folder = open_folder(uri)
     for path in folder.files(prefix):
         if path not in wanted:
@@ -83,7 +83,7 @@ def _delete_others(uri: str, prefix: str, wanted: set[str]) -> None:
 
 
 class _Pack:
-    """The function of ``mapInArrow``: rows in, packed rows for other tasks out; a failure is a row, too."""
+    """The function for ``mapInArrow`` that packs rows for other tasks; a failure is a row, too."""
 
     def __init__(self, recipe: Recipe) -> None:
         self._recipe = recipe
@@ -102,7 +102,7 @@ def _packed(parts: dict[int, Any]) -> Any:
 
 
 class _Fill:
-    """The function of ``mapInArrow``: packed rows in, a description of the files with their state out."""
+    """The function for ``mapInArrow`` that turns packed rows into files, and returns descriptions of these files."""
 
     def __init__(self, recipe: Recipe, uri: str, prefix: str) -> None:
         self._recipe, self._uri, self._prefix = recipe, uri, prefix
@@ -144,22 +144,22 @@ def _unpacked(payload: Any) -> KeyedChunk:
 
 @dataclass(frozen=True)
 class Written:
-    """State that lies in files."""
+    """New state of one operator, written to files."""
 
     files: tuple[StateFile, ...]
     states: tuple[StateDescription, ...]
 
 
 class Contribution(Protocol):
-    """Makes state of one operator."""
+    """New state for one operator."""
 
     def write(self, uri: str, prefix: str, place: OperatorPlace) -> Written:
-        """Make it, in files below ``prefix`` in the folder at ``uri``."""
+        """Create the state, in files below ``prefix`` in the folder at ``uri``."""
 
 
 @dataclass(frozen=True)
 class KeyedContribution:
-    """What a bootstrap function makes of its rows."""
+    """Keyed state that a bootstrap function creates from rows."""
 
     transformation: BootstrapTransformation
     origin: str
@@ -182,13 +182,13 @@ class KeyedContribution:
 
 @dataclass(frozen=True)
 class OperatorStateContribution:
-    """A list, union list or broadcast state."""
+    """A list, union list or broadcast state of new operator state."""
 
     descriptor: StateDescriptor
     distribution: Distribution
     rows: Any
     value: Getter
-    """of a list: its element; of a broadcast state: (key, value)"""
+    """makes of a row an element of the list, or the (key, value) of a broadcast state"""
 
     def write(self, uri: str, prefix: str, place: OperatorPlace) -> Written:
         backend = OperatorStateBackend()
@@ -211,7 +211,7 @@ class OperatorStateContribution:
 
 
 def _local(rows: Any) -> Iterable[Any]:
-    """Operator state is small: it comes to the driver."""
+    """The rows on the driver, since operator state is small."""
     if isinstance(rows, Mapping):
         return rows.items()
     return rows.toArrow() if is_frame(rows) else rows  # type: ignore[no-any-return]
@@ -222,23 +222,24 @@ def _local(rows: Any) -> Iterable[Any]:
 
 @dataclass
 class Draft:
-    """One operator. States are named as in ``base``, but for ``renamed``, which gives their new names."""
+    """One operator of the new savepoint. Its states have the names that they have in ``base``, unless ``renamed`` gives
+    new ones."""
 
     place: OperatorPlace
-    """as it will be"""
+    """the operator in the new savepoint"""
     base: Opened | None = None
-    """the savepoint that it has been in"""
+    """the savepoint that the operator comes from; None: the operator is new"""
     base_place: OperatorPlace | None = None
-    """as it is there"""
+    """the operator in ``base``; None: it is new"""
     removed: set[str] = field(default_factory=set)
     renamed: dict[str, str] = field(default_factory=dict)
     changes: dict[str, list[Change]] = field(default_factory=dict)
     declared: dict[str, StateDescription] = field(default_factory=dict)
-    """new descriptions of states"""
+    """name of a state -> its new description"""
     contributions: list[Contribution] = field(default_factory=list)
 
     def kept_names(self) -> dict[str, str]:
-        """new name -> name in ``base``, of all states that are kept."""
+        """new name -> name in ``base``, for the states that the new savepoint takes over."""
         if self.base is None or self.base_place is None:
             return {}
         described = [state.name for state in self.base.metadata.states.get(self.base_place.uid, ())]
@@ -249,10 +250,10 @@ class Draft:
     # -- writing ------------------------------------------------------------------------------------------------------
 
     def write(self, folder: Folder, token: str) -> tuple[SavedOperator, tuple[StateDescription, ...]]:
-        """Bring it into the folder of the new savepoint.
+        """Write the operator into the folder of the new savepoint.
 
-        :param token: makes the names of new files differ from those of files that are kept.
-        :raises ValueError: what is new has a name that is taken.
+        :param token: makes the names of new files differ from those of copied files.
+        :raises ValueError: a new state has a name that exists already.
         """
         prefix = operator_folder(self.place) + token
         kept = self._kept(folder, prefix)
@@ -322,7 +323,7 @@ class Draft:
         return SavedOperator(tuple(files), tuple(smalls), min(watermarks))
 
     def _keyed(self, states: KeyedDelta) -> KeyedDelta:
-        """With all changes."""
+        """The keyed states with all changes applied."""
         new: KeyedDelta = {}
         for name, (kind, entries) in states.items():
             if name not in self.removed:
@@ -332,7 +333,7 @@ class Draft:
         return new
 
     def _shared(self, states: OperatorDelta, subtask: int) -> OperatorDelta:
-        """With all changes."""
+        """The operator states with all changes applied."""
         new: OperatorDelta = {}
         for name, (distribution, entry) in states.items():
             if name not in self.removed:

@@ -1,7 +1,7 @@
-"""A savepoint or checkpoint that lies open: its operators and states as far as its metadata tells, and its states piece
-by piece, whichever of the two it is.
+"""An open savepoint or checkpoint: its operators and states, from its metadata, and the content of states in pieces.
 
-Where classes are missing or not to be trusted, fields are read without the class and pickles as data.
+Both kinds are read in the same way. If classes are missing or not trusted, values are read by their fields without the
+class, and pickles as data.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ Described = dict[str, Any]
 
 _NO_CLASSES: dict[str, type] = {}
 _KEYS = frozenset({"key", "namespace", "map_key"})
-"""columns whose values must have a hash"""
+"""columns whose values must be hashable"""
 
 
 def without_classes(described: Described, hashable: bool = False, known: Classes = _NO_CLASSES) -> Described:
-    """The description of a column by which the values of named tuples and dataclasses are read as dicts (as tuples if
-    they must be ``hashable``), members of enums as their names, and what is pickled as data.
+    """The description of a column with which named tuples and dataclasses are read as dicts (as tuples if they must be
+    ``hashable``), members of enums as their names, and pickles as data.
 
-    :param known: classes that values may be instances of all the same.
+    :param known: classes whose instances are restored all the same.
     """
     form = described["form"]
     if form == "pickle":
@@ -64,7 +64,7 @@ def without_classes(described: Described, hashable: bool = False, known: Classes
 
 
 def plain_columns(columns: dict[str, Described], known: Classes = _NO_CLASSES) -> dict[str, Described]:
-    """The same for all columns of a file."""
+    """The descriptions of all columns of a file, each as ``without_classes`` gives it."""
     return {name: without_classes(column, name in _KEYS, known) for name, column in columns.items()}
 
 
@@ -72,7 +72,7 @@ def plain_columns(columns: dict[str, Described], known: Classes = _NO_CLASSES) -
 
 
 class NotInSavepointError(LookupError):
-    """There is no operator or state of this name in the savepoint; the text tells which there are.
+    """The savepoint has no operator or state of this name; the text lists those that it has.
 
     >>> issubclass(NotInSavepointError, Exception)
     True
@@ -81,35 +81,36 @@ class NotInSavepointError(LookupError):
 
 @dataclass(frozen=True)
 class Piece:
-    """Rows of one state of one subtask, as many as a file has. They are not in memory before they are loaded."""
+    """Rows of one state of one subtask, as many as a file contains. They are in memory only after ``load``."""
 
     state: str
     scope: str
     kind: str
-    """of the table, or the distribution of an operator state"""
+    """kind of the table, or the distribution of an operator state"""
     subtask: int
     count: int
-    """of rows"""
+    """number of rows"""
     size: int | None
-    """bytes of its file; None: it has none of its own"""
+    """size of its file in bytes; None: it has no file of its own"""
     columns: dict[str, Described]
     load: Callable[[], Any]
-    """gives the rows as a ``pyarrow.Table``"""
+    """returns the rows as a ``pyarrow.Table``"""
     file: StateFile | None = None
     is_stored_as_shown: bool = True
-    """whether ``load`` gives what is in the file"""
+    """whether ``load`` returns the file's content unchanged"""
 
 
 @dataclass(frozen=True)
 class Opened:
-    """A savepoint, or a checkpoint. Nothing but its metadata is in memory."""
+    """A savepoint or checkpoint of which only the metadata is in memory."""
 
     folder: Folder
     metadata: Metadata
     known: Classes
-    """classes that may be missing where they were"""
+    """classes that can't be imported by their stored names"""
     trusted: bool
-    """whether its pickles may be run and its classes be imported; without, of these only ``known`` ones are made"""
+    """whether its pickles may be run and its classes imported; if not, only instances of ``known`` classes are
+    restored"""
 
     @property
     def uri(self) -> str:
@@ -117,18 +118,18 @@ class Opened:
 
     @property
     def base(self) -> Folder:
-        """Where the paths of its files begin."""
+        """The folder to which the paths of its files are relative."""
         return base_folder(self.folder, self.metadata)
 
     @property
     def is_checkpoint(self) -> bool:
-        """Whether its state lies in files of the job's tasks, which hold all operators at once."""
+        """Whether its state is in the files of the job's tasks, each of which contains all operators."""
         return self.metadata.kind == CHECKPOINT
 
     def find(self, uid: str) -> OperatorPlace:
-        """The operator of a uid, or of a name that only one operator has.
+        """The operator with a uid, or with a name that only one operator has.
 
-        :raises NotInSavepointError: there is none, or several have the name.
+        :raises NotInSavepointError: there is no such operator, or several have the name.
         """
         by_uid = self.metadata.by_uid
         if uid in by_uid:
@@ -145,14 +146,16 @@ class Opened:
     def pieces(
         self, place: OperatorPlace, scope: str | None = None, names: Collection[str] | None = None
     ) -> Iterator[Piece]:
-        """The states of an operator, one piece after the other: those of a scope (None: of both) and of some names."""
+        """The states of an operator, piece by piece: those of a scope (None: of both) with the given names."""
         find = self._of_checkpoint if self.is_checkpoint else self._of_savepoint
         for piece in find(place):
             if (scope is None or piece.scope == scope) and (names is None or piece.state in names):
                 yield piece
 
     def names(self, place: OperatorPlace, scope: str) -> Iterator[tuple[str, str]]:
-        """(name, kind) of the states of a scope, first those that are described: they cost nothing. Without timers."""
+        """(name, kind) of the states of a scope, without timers; first those with a description, which take no
+        reading.
+        """
         seen = set()
         for state in self.metadata.states.get(place.uid, ()):
             if state.scope == scope:
@@ -181,12 +184,12 @@ class Opened:
                 yield _in_memory(name, OPERATOR, distribution.value, subtask, rows, columns)
 
     def subtask(self, place: OperatorPlace, subtask: int) -> EarlierSubtask:
-        """One subtask of an operator of a checkpoint, in memory as a whole."""
+        """One subtask of an operator in a checkpoint, completely in memory."""
         load = load_stored if self.trusted else inert_load
         return EarlierSubtask(self.base, self.metadata, place, subtask, load)
 
     def sources(self) -> dict[str, ReadingSnapshot]:
-        """uid -> how far a source had read."""
+        """uid -> read positions of the source."""
         return self.metadata.driver_state(self._load)[0]  # type: ignore[no-any-return]
 
     @property
@@ -195,7 +198,7 @@ class Opened:
 
 
 def _read_file(uri: str, file: StateFile) -> Any:
-    """As ``read_rows``, for whatever process."""
+    """As ``read_rows``, by URI, so that it can run in any process."""
     return read_rows(open_folder(uri), file)
 
 
@@ -204,11 +207,12 @@ def _in_memory(state: str, scope: str, kind: str, subtask: int, rows: Any, colum
 
 
 def open_snapshot(path: str, classes: Iterable[type] = (), trust: bool = False) -> Opened:
-    """What lies at a path or URI: a savepoint, a checkpoint, or the directory of a job, then its last checkpoint.
+    """Open the savepoint or checkpoint at a path or URI; for the directory of a job, its last checkpoint.
 
-    :param classes: what the state's program had in its main module, where that is not the main module now.
-    :param trust: whether what is pickled there may run, and import what it names.
-    :raises SnapshotError: there is neither, or it is damaged.
+    :param classes: classes that the program which wrote the state had in its main module, if that is not the main
+        module now.
+    :param trust: whether pickles may be run, and import what they name.
+    :raises SnapshotError: nothing of the kind is there, or it is damaged.
     """
     folder = open_folder(snapshot_path(path))
     metadata = read_metadata(folder)
@@ -220,7 +224,7 @@ def open_snapshot(path: str, classes: Iterable[type] = (), trust: bool = False) 
 
 
 def nearest(name: str, names: Iterable[str]) -> str:
-    """What to say about a name that is not there: similar ones, or else all."""
+    """A text for a name that does not exist: similar names, or all names."""
     known = list(dict.fromkeys(names))
     similar = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
     if similar:
@@ -231,9 +235,9 @@ def nearest(name: str, names: Iterable[str]) -> str:
 # Operators and states
 
 TIMER_NAMES = {EVENT_TIMERS: "event-time timers", PROCESSING_TIMERS: "processing-time timers"}
-"""how people see timers among the states"""
+"""how timers are shown among the states"""
 KINDS = {"SPLIT_DISTRIBUTE": "list", "UNION": "union list", "BROADCAST": "broadcast"}
-"""how people see the ways of redistribution"""
+"""how the kinds of redistribution are shown"""
 
 
 @dataclass(frozen=True)
@@ -246,17 +250,17 @@ class StateEntry:
 
     name: str
     kind: str
-    """value, list, map, reducing, aggregating, timers; union list, broadcast; or how an operator keeps its own state"""
+    """value, list, map, reducing, aggregating, timers; union list, broadcast; or the kind of an operator's own state"""
     scope: str
     """``keyed`` or ``operator``"""
     type: str | None
-    """that its function declared; None for what operators keep for themselves"""
+    """the type that the function declared; None for state of the operator itself"""
     ttl: bool
-    """whether it has a time to live"""
+    """whether the state has a time to live"""
     rows: int
-    """values, elements of lists, entries of maps; of operator state in all subtasks together"""
+    """number of values, elements of lists, or entries of maps; of operator state in all subtasks together"""
     bytes: int | None
-    """of its files; None in checkpoints, whose files hold many states"""
+    """size of the state's files; None in checkpoints, whose files contain many states"""
 
 
 @dataclass(frozen=True)
@@ -275,7 +279,7 @@ class OperatorEntry:
 
 
 def operator_entry(opened: Opened, place: OperatorPlace) -> OperatorEntry:
-    """An operator. Of a checkpoint this reads the state, which alone knows how much there is."""
+    """The entry of an operator. For a checkpoint this reads the state, because only that shows how much there is."""
     described = {(state.scope, state.name): state for state in opened.metadata.states.get(place.uid, ())}
     found: dict[tuple[str, str], list[Piece]] = {at: [] for at in described}
     for piece in opened.pieces(place):

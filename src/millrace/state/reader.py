@@ -1,7 +1,7 @@
 """``SavepointReader``: the state of a savepoint or checkpoint as tables and as Python objects.
 
-The windows of an operator that merges them keep their contents under the window that these were first stored for;
-another state tells which window that has become. A reader gets the contents under the windows that they belong to now.
+Where windows are merged, their contents stay under the window for which they were first stored, and another state maps
+that window to the merged one. A reader returns the contents under the merged windows.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ __all__ = ["SavepointMetadata", "SavepointReader", "SourcePosition"]
 # Contents of windows
 
 WINDOWS = (CONTENTS, SLICES)
-"""the states that hold what is in windows"""
+"""the names of the states with contents of windows"""
 
 Merged = dict[tuple[Any, Any], Any]
-"""(key, window of the contents) -> window"""
+"""(key, window under which contents are stored) -> merged window"""
 
 
 def window_pieces(opened: Opened, place: OperatorPlace) -> Iterator[Piece]:
@@ -95,7 +95,7 @@ Find = Callable[[], Iterable[Piece]]
 
 
 class StateView:
-    """What a savepoint holds of a state. Nothing is read before it is asked for.
+    """The content of a state in a savepoint. It is read only when it is requested.
 
     The columns are ``key``; for state of windows ``window_start`` and ``window_end`` (ms, as far as they are stored),
     or ``slice_end`` for what windows share; for that of another namespace ``namespace``; for lists ``position``, with a
@@ -127,7 +127,7 @@ class StateView:
         return pa.schema(fields_of(shapes_of(self._find())))
 
     def tables(self) -> Iterator[Any]:
-        """The rows as Arrow tables of one schema, file by file: for what does not fit into memory as a whole.
+        """The rows as Arrow tables of one schema, file by file, for state that does not fit into memory.
 
         >>> counts = ValueStateDescriptor("n", Types.INT())
         >>> rows = [{"name": "Ann", "n": 3}]
@@ -156,16 +156,16 @@ class StateView:
         return frame
 
     def to_spark(self, session: SparkSession) -> DataFrame:
-        """All rows as a Spark DataFrame, in any order. Spark's workers read the files of a savepoint; what a checkpoint
-        holds goes through the driver."""
+        """All rows as a Spark DataFrame, in any order. Spark's workers read the files of a savepoint; the content of a
+        checkpoint goes through the driver."""
         return frame_of(session, self._opened, list(self._find()))
 
     def items(self) -> Iterator[tuple[Any, Any]]:
         """(key, value) as the program has them, file by file: a list for a list state, a dict for a map state.
 
-        For state of windows the key is (key, window), where a window is the time of its end (ms) if no more of it is
-        stored, and a ``Slice`` stands for what windows share. For timers the value is a ``Timer``. For operator state
-        there is a pair for each element: (subtask, element), for broadcast state one for each entry.
+        For state of windows the key is (key, window), where the window is its end (ms) if only that is stored, or a
+        ``Slice`` that several windows share. For timers the value is a ``Timer``. For operator state there is a pair
+        for each element: (subtask, element), for broadcast state one for each entry.
 
         :raises EvolutionError: a class of the values is missing or has changed.
         """
@@ -186,7 +186,7 @@ def pairs_of(piece: Piece, opened: Opened) -> Iterator[tuple[Any, Any]]:
 
 
 def first_copy(pieces: Iterable[Piece]) -> Iterator[Piece]:
-    """Of a broadcast state, which every subtask has, the copy of the first one."""
+    """The pieces of a broadcast state's first copy, since every subtask has one."""
     chosen: int | None = None
     for piece in pieces:
         if piece.kind == Distribution.BROADCAST.value:
@@ -219,14 +219,14 @@ class SavepointMetadata:
     id: int
     """the epoch at whose end it was taken"""
     time: int
-    """when that was, ms"""
+    """when it was taken (ms)"""
     size: int
-    """of all files, bytes"""
+    """size of all files in bytes"""
 
 
 @dataclass(frozen=True)
 class SourcePosition:
-    """How far a source had read.
+    """The read positions of a source.
 
     >>> SourcePosition("numbers", "Source", {0: (5,)}, None, frozenset(), {0: 1000}).splits
     {0: (5,)}
@@ -235,24 +235,24 @@ class SourcePosition:
     uid: str
     name: str
     splits: dict[int, tuple[Any, ...]]
-    """subtask -> its unfinished splits, with their positions"""
+    """subtask -> its unfinished splits, with their read positions"""
     enumerator: Any
-    """what the source's enumerator keeps: splits that nobody has got yet, say"""
+    """state of the source's enumerator: splits that were not assigned yet, for example"""
     finished: frozenset[int]
-    """subtasks that had read everything"""
+    """subtasks that had read all their splits"""
     watermarks: dict[int, int]
-    """subtask -> its watermark, ms"""
+    """subtask -> its watermark (ms)"""
 
 
 class SavepointReader:
-    """Reads a savepoint, or a checkpoint that was kept, without running a job.
+    """Reads a savepoint or a retained checkpoint without running a job.
 
         reader = SavepointReader.read("/savepoints/savepoint-4f1c2a-0123456789ab")
         for operator in reader.operators():
             print(operator.uid, [state.name for state in operator.states])
         reader.keyed_state("totals", "total").to_pandas()
 
-    Operators go by their uid, or by their name if no other has it.
+    Operators are named by their uid, or by their name if no other operator has it.
 
         >>> writer = SavepointWriter.new().keyed_state(
         ...     "counts", ValueStateDescriptor("n", Types.INT()), [("Ann", 3)], lambda row: row[0], lambda row: row[1])
@@ -266,21 +266,21 @@ class SavepointReader:
 
     @staticmethod
     def read(path: str, classes: Iterable[type] = (), trust: bool = False) -> SavepointReader:
-        """Open what lies at a path or URI: a savepoint, a checkpoint (``chk-N``), or the directory of a job's
-        checkpoints, of which that is the last one.
+        """Open a savepoint or a checkpoint (``chk-N``) at a path or URI; for the directory of a job's checkpoints, the
+        last one.
 
-        :param classes: classes of stored values that were in the main module of the job's program, if that is not
-            the program which runs now.
-        :param trust: whether classes of stored values may be imported, and pickles be run: they may do whatever they
-            like. Without, values are shown by their fields, and what is pickled as data (``PickledObject``); only
-            instances of ``classes`` are made.
-        :raises SnapshotError: there is nothing of the kind, or it is damaged.
+        :param classes: classes of stored values that were in the main module of the job's program, if that is not the
+            running program.
+        :param trust: whether classes of stored values may be imported, and pickles be run, which can run any code. If
+            not, values are shown by their fields, and pickles as data (``PickledObject``); only instances of
+            ``classes`` are restored.
+        :raises SnapshotError: nothing of the kind is there, or it is damaged.
         """
         return SavepointReader(open_snapshot(path, classes, trust))
 
     @property
     def metadata(self) -> SavepointMetadata:
-        """Whose it is, and from when."""
+        """The job of the savepoint or checkpoint, and when it was taken."""
         found = self._opened.metadata
         return SavepointMetadata(
             self._opened.uri, found.kind, found.job_id, found.job_name, found.id, found.time, found.size
@@ -300,13 +300,13 @@ class SavepointReader:
     def states(self, uid: str) -> tuple[StateEntry, ...]:
         """The states of one operator.
 
-        :raises NotInSavepointError: it is not there.
+        :raises NotInSavepointError: there is no such operator.
         """
         return operator_entry(self._opened, self._opened.find(uid)).states
 
     def keyed_state(self, uid: str, name: str) -> StateView:
-        """A keyed state of any kind, by the name in its descriptor. Reducing and aggregating states show what they have
-        been folded into: the accumulator.
+        """A keyed state of any kind, by the name in its descriptor. Reducing and aggregating states show their folded
+        value or accumulator.
 
         :raises NotInSavepointError: there is none of this name.
         """
@@ -319,10 +319,10 @@ class SavepointReader:
         return self._view(f"timers of {uid!r}", lambda: self._opened.pieces(place, KEYED, _TIMERS))
 
     def window_state(self, uid: str) -> StateView:
-        """What the open windows of an operator hold: elements, what they were reduced to, or accumulators.
+        """The contents of an operator's open windows: elements, their reduced values, or accumulators.
 
-        Sliding windows may share slices; then the parts are shown, each with the end of its slice (``slice_end``, in
-        ``items()`` a ``Slice``).
+        Sliding windows may share slices; then the contents of slices are shown, each with the end of its slice
+        (``slice_end``, in ``items()`` a ``Slice``).
 
         :raises NotInSavepointError: the operator has no windows.
         """
@@ -346,14 +346,14 @@ class SavepointReader:
         return self._operator_state(uid, name, Distribution.UNION)
 
     def broadcast_state(self, uid: str, name: str) -> StateView:
-        """A broadcast state, of which all subtasks have the same: ``map_key``, ``value``.
+        """A broadcast state, which is the same in all subtasks: ``map_key``, ``value``.
 
         :raises NotInSavepointError: there is none of this name.
         """
         return self._operator_state(uid, name, Distribution.BROADCAST)
 
     def sources(self) -> list[SourcePosition]:
-        """How far the sources had read. Without trust, splits are ``PickledObject``.
+        """The read positions of the sources. Without trust, splits are ``PickledObject``.
 
         >>> counts = ValueStateDescriptor("n", Types.INT())
         >>> rows = [{"name": "Ann", "n": 3}]
@@ -376,7 +376,7 @@ class SavepointReader:
         return self._view(title, lambda: first_copy(self._opened.pieces(place, OPERATOR, (name,))))
 
     def _find(self, uid: str, name: str, scope: str, distribution: Distribution | None = None) -> OperatorPlace:
-        """The operator, which has a state of this name."""
+        """The operator, after checking that it has a state of this name."""
         place = self._opened.find(uid)
         names = []
         for known, kind in self._opened.names(place, scope):

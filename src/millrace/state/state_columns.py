@@ -1,8 +1,7 @@
-"""What columns of a savepoint look like to those who read them as data: their shapes, which files of one state may
-differ in, which columns are shown under which names, and the arrays.
+"""The columns of a savepoint for readers of data: their shapes, shown names, and arrays.
 
-A shape follows from the description of a column (``checkpoint.columns``) without reading it. Where files differ beyond
-help, and where values are pickled, the shape is ``Opaque``: their text, and beside it their pickles.
+A shape follows from the description of a column (``checkpoint.columns``) without reading it. If the files of one state
+differ too much, or values are pickled, the shape is ``Opaque``: the values' text, and next to it their pickles.
 """
 
 from __future__ import annotations
@@ -29,12 +28,12 @@ from millrace.state.open_savepoint import Piece, without_classes
 Described = dict[str, Any]
 
 PICKLE_SUFFIX = "_pickle"
-"""of the column with the pickles of an opaque one"""
+"""suffix of the column with the pickles of an opaque column"""
 
 
 @dataclass(frozen=True)
 class Plain:
-    """Values that Arrow has a type for."""
+    """Values that have an Arrow type."""
 
     type: Any
     """a ``pyarrow.DataType``"""
@@ -42,7 +41,7 @@ class Plain:
 
 @dataclass(frozen=True)
 class Record:
-    """Structs: tuples, rows, dataclasses and their like."""
+    """Structs, for tuples, rows, dataclasses and the like."""
 
     fields: tuple[tuple[str, Shape], ...]
 
@@ -64,7 +63,7 @@ class Pairs:
 
 @dataclass(frozen=True)
 class Opaque:
-    """Values that Arrow has no type for."""
+    """Values that have no Arrow type."""
 
 
 @dataclass(frozen=True)
@@ -143,7 +142,7 @@ def _pairs(key: Shape, value: Shape) -> Shape:
 
 
 def unify(shapes: Iterable[Shape]) -> Shape:
-    """The shape that columns of all these shapes can be brought into."""
+    """The shape to which columns of all these shapes can be converted."""
     nothing: Shape = Nothing()
     return reduce(_unify, shapes, nothing)
 
@@ -169,7 +168,7 @@ def _unify(a: Shape, b: Shape) -> Shape:
 
 
 def fields_of(columns: Sequence[tuple[str, Shape]]) -> list[Any]:
-    """The Arrow fields of columns: one each, two for an opaque one."""
+    """The Arrow fields of columns: one for each, two for an opaque one."""
     fields = []
     for (_, shape), (name, pickles) in zip(columns, column_names(columns)):
         fields.append(pa.field(name, _TEXT if isinstance(shape, Opaque) else type_of(shape)))
@@ -229,7 +228,7 @@ _POSITION: Described = {"form": "int"}
 
 
 def described_columns(piece: Piece) -> dict[str, Described]:
-    """The columns of the file that are shown, and how they were encoded."""
+    """The descriptions of the file's columns, by their shown names."""
     shown = {_shown_name(piece, name): column for name, column in piece.columns.items() if name not in _NOT_SHOWN}
     if piece.kind in _LISTS:
         shown["position"] = _POSITION
@@ -241,12 +240,12 @@ def _shown_name(piece: Piece, name: str) -> str:
 
 
 def stored_name(name: str) -> str:
-    """The name that a shown column has in the file."""
+    """The name in the file of a shown column."""
     return "window_end" if name == "slice_end" else name
 
 
 def added(piece: Piece) -> dict[str, tuple[Any, Described]]:
-    """Columns that are the same for all rows of a file, so that it does not have them: values and descriptions."""
+    """Columns that are constant within a file, and not stored in it: values and descriptions."""
     if piece.kind == TIMERS:
         return {"domain": ("event" if piece.state == EVENT_TIMERS else "processing", {"form": "str"})}
     if piece.scope == OPERATOR and piece.kind != Distribution.BROADCAST.value:
@@ -255,7 +254,7 @@ def added(piece: Piece) -> dict[str, tuple[Any, Described]]:
 
 
 def columns_of(piece: Piece, rows: Any) -> dict[str, tuple[Any, Described]]:
-    """The columns that are shown, as arrays with their descriptions."""
+    """The shown columns, as arrays with their descriptions."""
     found = {name: (rows[stored_name(name)], described) for name, described in described_columns(piece).items()}
     for name, (value, described) in added(piece).items():
         found[name] = (pa.array([value] * len(rows), type_of(shape_of(described))), described)
@@ -263,7 +262,9 @@ def columns_of(piece: Piece, rows: Any) -> dict[str, tuple[Any, Described]]:
 
 
 def shapes_of(pieces: Iterable[Piece]) -> list[tuple[str, Shape]]:
-    """The columns of pieces together, in the order in which they are shown; those of a value, if there is nothing."""
+    """The shown columns of all pieces with their shapes, in order; the columns of a value state if there are no
+    pieces.
+    """
     found: dict[str, list[Shape]] = {}
     for piece in pieces:
         described = {**described_columns(piece), **{name: column for name, (_, column) in added(piece).items()}}
@@ -277,11 +278,13 @@ def shapes_of(pieces: Iterable[Piece]) -> list[tuple[str, Shape]]:
 # Arrays
 
 Column = tuple[Any, Described]
-"""an Arrow array, and how it was encoded"""
+"""(an Arrow array, its description)"""
 
 
 def arrays_of(columns: Sequence[tuple[Column | None, Shape]], rows: int, known: Classes) -> list[Any]:
-    """The arrays that ``fields_of`` names for columns of these shapes; None stands for a column that is missing."""
+    """The arrays for the fields that ``fields_of`` gives for columns of these shapes; None stands for a missing
+    column.
+    """
     arrays: list[Any] = []
     for column, shape in columns:
         if column is None:
@@ -324,7 +327,7 @@ def _struct(array: Any, described: Described, shape: Record, known: Classes) -> 
 
 
 def _own(offsets: Any) -> Any:
-    """A copy: of a slice no array with a mask can be made."""
+    """A copy, because no array with a mask can be made of a slice."""
     return pa.array(offsets.to_numpy())
 
 
@@ -332,7 +335,7 @@ def _own(offsets: Any) -> Any:
 
 
 def _opaque(array: Any, described: Described, known: Classes) -> list[Any]:
-    """Their text, and their pickles."""
+    """[texts of the values, their pickles]."""
     if described["form"] == "none":
         return [pa.nulls(len(array), pa.large_string()), pa.nulls(len(array), pa.large_binary())]
     if described["form"] == "pickle":
@@ -349,7 +352,7 @@ def _opaque(array: Any, described: Described, known: Classes) -> list[Any]:
 
 
 def _unpickled(array: Any, described: Described, known: Classes) -> list[Any]:
-    """The values. What can't be unpickled here, because its class is missing, must not hinder reading the rest."""
+    """The unpickled values. A value whose class is missing becomes a stand-in, so that the rest can be read."""
     try:
         return decode(array, described, known)
     except EvolutionError as error:

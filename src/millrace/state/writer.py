@@ -1,4 +1,4 @@
-"""``SavepointWriter``: savepoints from data, and savepoints that differ from others."""
+"""``SavepointWriter``: creates savepoints from data, or from other savepoints with changes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ __all__ = ["SavepointWriter"]
 
 
 class SavepointWriter:
-    """Puts a savepoint together; ``write`` does the work and leaves what it was read from as it is.
+    """Creates a savepoint. All work is done in ``write``, which does not change the savepoint that was read.
 
         writer = SavepointWriter.new()
         writer.keyed_state("totals", ValueStateDescriptor("total", Types.LONG()), table, key="user", value="total")
@@ -40,7 +40,7 @@ class SavepointWriter:
 
         SavepointWriter.from_savepoint("/savepoints/old").change("totals", "total", halve).write("/savepoints/new")
 
-    An operator of a job takes over what has its uid. Methods that add or change give the writer itself.
+    An operator of a job restores the state with its uid. Methods that add or change return the writer itself.
 
         >>> writer = SavepointWriter.new().keyed_state(
         ...     "counts", ValueStateDescriptor("n", Types.INT()), [("Ann", 3)], lambda row: row[0], lambda row: row[1])
@@ -60,9 +60,10 @@ class SavepointWriter:
 
     @staticmethod
     def new(max_parallelism: int = DEFAULT_LOWER_BOUND_MAX_PARALLELISM) -> SavepointWriter:
-        """Begin with nothing.
+        """Start with an empty savepoint.
 
-        :param max_parallelism: that of the operators which shall go on from it; it can't change then.
+        :param max_parallelism: the maximum parallelism of the operators that will be restored from it, which can't
+            change later.
         """
         return SavepointWriter(None, max_parallelism)
 
@@ -73,14 +74,14 @@ class SavepointWriter:
         max_parallelism: int = DEFAULT_LOWER_BOUND_MAX_PARALLELISM,
         trust_directory: bool = False,
     ) -> SavepointWriter:
-        """Begin with all that a savepoint or checkpoint holds, also the positions of its sources. What is pickled in
-        it runs, as when a job begins with it: for savepoints of your own.
+        """Start with the whole content of a savepoint or checkpoint, including the positions of its sources. Its
+        pickles are run, as when a job is restored from it, so use it only for your own savepoints.
 
         :param classes: see ``SavepointReader.read``.
-        :param max_parallelism: of operators that are added.
-        :param trust_directory: whether everybody who could have written it may be trusted.
-        :raises NotPrivateError: somebody else could have.
-        :raises SnapshotError: there is nothing of the kind, or it is damaged.
+        :param max_parallelism: the maximum parallelism of operators that are added.
+        :param trust_directory: whether every user who could have written it may be trusted.
+        :raises NotPrivateError: another user could have written it.
+        :raises SnapshotError: nothing of the kind is there, or it is damaged.
         """
         opened = open_snapshot(path, classes, trust=True)
         if not trust_directory:
@@ -92,10 +93,10 @@ class SavepointWriter:
     def with_operator(
         self, uid: str, transformation: BootstrapTransformation, name: str | None = None
     ) -> SavepointWriter:
-        """Add an operator with the keyed state that a bootstrap function makes.
+        """Add an operator with the keyed state that a bootstrap function creates.
 
-        :param name: for people who look at the savepoint; without it the uid.
-        :raises ValueError: there is one of this uid.
+        :param name: name of the operator, for display; by default the uid.
+        :raises ValueError: there is an operator with this uid.
         """
         if not isinstance(transformation, BootstrapTransformation):
             raise TypeError(
@@ -119,8 +120,8 @@ class SavepointWriter:
 
         :param rows: an Arrow table, a pandas or Spark DataFrame, whose rows are dicts, or any iterable.
         :param key: a column, or a function of a row.
-        :param value: likewise, by default the row itself. A value state gets it; to a list, reducing or aggregating
-            state of the key it is added; for a map state it is a pair.
+        :param value: a column, or a function of a row; by default the row itself. A value state is set to it; it is
+            added to a list, reducing or aggregating state of the key; for a map state it is a pair.
         :raises ValueError: the operator has a state of this name.
         """
         if not isinstance(descriptor, StateDescriptor):
@@ -134,13 +135,13 @@ class SavepointWriter:
     def list_state(
         self, uid: str, descriptor: ListStateDescriptor, rows: Any, value: str | Getter | None = None
     ) -> SavepointWriter:
-        """Add a list of operator state, whose elements are dealt out to the subtasks. See ``keyed_state``."""
+        """Add a list of operator state, whose elements are divided among the subtasks. See ``keyed_state``."""
         return self._operator_state(uid, descriptor, Distribution.SPLIT_DISTRIBUTE, rows, as_getter(value, "value"))
 
     def union_state(
         self, uid: str, descriptor: ListStateDescriptor, rows: Any, value: str | Getter | None = None
     ) -> SavepointWriter:
-        """Add a list of operator state of which every subtask gets all. See ``keyed_state``."""
+        """Add a list of operator state that every subtask gets as a whole. See ``keyed_state``."""
         return self._operator_state(uid, descriptor, Distribution.UNION, rows, as_getter(value, "value"))
 
     def broadcast_state(
@@ -153,7 +154,7 @@ class SavepointWriter:
     ) -> SavepointWriter:
         """Add a broadcast state. See ``keyed_state``.
 
-        :param rows: a dict will do, too; without ``key`` and ``value`` anything that gives pairs.
+        :param rows: also a dict; without ``key`` and ``value`` any iterable of pairs.
         """
         pair: Getter = as_getter(None, "row")
         if key is not None:
@@ -178,7 +179,7 @@ class SavepointWriter:
         return self._drafts[uid]
 
     def _draft_without(self, uid: str, state: str) -> Draft:
-        """The operator, which has no such state yet."""
+        """The draft of an operator that must not have such a state yet."""
         draft = self._draft(uid)
         if state in draft.kept_names():
             raise ValueError(f"operator {uid!r} has a state {state!r} already: change() it, or remove_state() it first")
@@ -189,12 +190,12 @@ class SavepointWriter:
     def change(
         self, uid: str, state: str, function: Change, descriptor: StateDescriptor | None = None
     ) -> SavepointWriter:
-        """Let a state have the values that ``function(key, value)`` gives; None removes an entry.
+        """Replace the values of a state by what ``function(key, value)`` returns; None removes an entry.
 
-        Keys and values are those of ``items()`` in ``SavepointReader``; times to live go on.
+        Keys and values are those of ``items()`` in ``SavepointReader``; times of the last access stay.
 
-        :param descriptor: what the state is by then, if the function gives values of another type.
-        :raises NotInSavepointError: what was read has no such state.
+        :param descriptor: the new descriptor of the state, if the function returns values of another type.
+        :raises NotInSavepointError: there is no such state.
         """
         draft = self._find(uid)
         name = self._kept_name(draft, state)
@@ -204,9 +205,9 @@ class SavepointWriter:
         return self
 
     def rename_state(self, uid: str, old: str, new: str) -> SavepointWriter:
-        """Give a state another name.
+        """Rename a state.
 
-        :raises NotInSavepointError: what was read has no state ``old``.
+        :raises NotInSavepointError: there is no state ``old``.
         :raises ValueError: there is a state ``new``.
         """
         draft = self._find(uid)
@@ -217,16 +218,16 @@ class SavepointWriter:
         return self
 
     def remove_state(self, uid: str, state: str) -> SavepointWriter:
-        """Leave a state out.
+        """Remove a state.
 
-        :raises NotInSavepointError: what was read has no such state.
+        :raises NotInSavepointError: there is no such state.
         """
         draft = self._find(uid)
         draft.removed.add(self._kept_name(draft, state))
         return self
 
     def remove_operator(self, uid: str) -> SavepointWriter:
-        """Leave an operator out, with the positions of a source and what a sink has prepared.
+        """Remove an operator, with the positions of a source and the committables of a sink.
 
         :raises NotInSavepointError: there is no operator of this uid.
         """
@@ -234,7 +235,7 @@ class SavepointWriter:
         return self
 
     def change_operator_uid(self, old: str, new: str) -> SavepointWriter:
-        """Let the state of an operator be for one with another uid.
+        """Change the uid of an operator, so that its state is restored by another one.
 
         :raises NotInSavepointError: there is no operator ``old``.
         :raises ValueError: there is an operator ``new``.
@@ -267,11 +268,11 @@ class SavepointWriter:
     # -- writing ------------------------------------------------------------------------------------------------------
 
     def write(self, path: str) -> str:
-        """Write the savepoint into a folder that is empty or does not exist, at a path or URI. Gives the path.
+        """Write the savepoint into a folder that is empty or does not exist, at a path or URI. Returns the path.
 
-        :raises ValueError: there is something, or two states of an operator have one name.
+        :raises ValueError: the folder is not empty, or two states of an operator have the same name.
         :raises BootstrapError: a bootstrap function failed.
-        :raises EvolutionError: values that shall change can't be read.
+        :raises EvolutionError: values to be changed can't be read.
         """
         folder = open_folder(absolute(path))
         if folder.files():
@@ -293,7 +294,7 @@ class SavepointWriter:
         return folder.uri
 
     def _metadata(self) -> Metadata:
-        """All but the operators."""
+        """The metadata without the operators."""
         if self._base is None:
             driver = _encoded({}, (), {}, {})
             return Metadata(SAVEPOINT, str(JobID.generate()), "bootstrap", 1, _now(), (), driver=driver)
@@ -301,7 +302,7 @@ class SavepointWriter:
         return replace(base, kind=SAVEPOINT, time=_now(), tasks={}, driver=self._driver(base))
 
     def _driver(self, base: Metadata) -> str:
-        """What the driver's objects hold, by the uids of now. It is left as it is where all uids are."""
+        """The pickle of the driver's objects, with the present uids. It is unchanged if no uid has changed."""
         uids = {draft.base_place.uid: uid for uid, draft in self._drafts.items() if draft.base_place is not None}
         if all(uids.get(place.uid) == place.uid for place in base.operators):
             return base.driver
@@ -320,7 +321,7 @@ def _encoded(*driver: Any) -> str:
 
 
 def _declared(draft: Draft, name: str, descriptor: StateDescriptor) -> StateDescription:
-    """How a state is described from now on. Raises ``ValueError`` if that makes it a state of another kind."""
+    """The new description of a state. Raises ``ValueError`` if it would be a state of another kind."""
     assert draft.base is not None and draft.base_place is not None
     known = {state.name: state for state in draft.base.metadata.states.get(draft.base_place.uid, ())}.get(name)
     if known is None:

@@ -1,1 +1,1 @@
-"""What operators build on: their contract, user functions, keyed state, batch mode key by key."""
+"""The base of operators: their contract, the life of user functions, keyed state, and batch mode key by key."""

@@ -1,8 +1,8 @@
-"""What keyed operators of batch mode have in common: a job of one epoch gives them their input key by key.
+"""The base of keyed operators in batch mode: a job of one epoch gives them their input key by key.
 
-As in Flink the watermark stays at its beginning while the elements of a key come, and is at its end while the key's
-timers fire; then the key's state is forgotten. A batch job of several epochs (with a loop, say) gives the input as it
-comes, and its end is that of all keys.
+As in Flink, the watermark stays at its minimum while the elements of a key come, and is at its maximum while the key's
+timers fire; then the key's state is deleted. A batch job of several epochs (with a loop, say) gives the input in the
+order of arrival, and all keys end with the input.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ class ByKey(Operator, ABC):
     """An operator that can be given its input key by key. Results of keys that are given together may be mixed."""
 
     folds = False
-    """whether it can as well have all keys at once, since it only keeps what their elements are folded to"""
+    """whether it can also process all keys at once, because its state per key is one folded result"""
 
     def process_keys(self, chunk: Chunk, inputs: list[int] | None) -> None:
-        """Elements of one key after the other; the last key may go on with the next chunk.
+        """Process a chunk with the elements of one key after the other; the last key may continue in the next chunk.
 
         :param inputs: the input of each element, None for input 0.
         """
@@ -43,14 +43,14 @@ class ByKey(Operator, ABC):
 
     @abstractmethod
     def end_keys(self) -> None:
-        """All elements of the keys so far have come: give their results and forget them."""
+        """All elements of the keys so far have come: emit their results and delete their state."""
 
     def folded_entries(self) -> int:
-        """How many results of folding are kept, where ``folds``."""
+        """The number of keys with folded results in state; only operators with ``folds`` implement it."""
         raise NotImplementedError
 
     def folded_keys(self) -> Collection[Any]:
-        """The keys that have them."""
+        """The keys that have folded results in state."""
         raise NotImplementedError
 
 
@@ -64,7 +64,7 @@ def _only(chunk: Chunk, chosen: list[bool]) -> Chunk:
 
 
 class EndingTimers(ByKey):
-    """Mixed into operators with timers: at the end of a key, or of the input, those of processing time fire, too.
+    """Mixed into operators with timers: at the end of a key, or of the input, processing-time timers fire, too.
 
     As in Flink timers that are set from then on are ignored: a job with a repeating timer has to end.
     """
@@ -82,7 +82,7 @@ class EndingTimers(ByKey):
     def fire_until(self, watermark: int) -> None:
         super().fire_until(watermark)  # type: ignore[misc]
         if watermark == MAX_WATERMARK:
-            # Before the watermark goes on: operators below give their final results when it arrives.
+            # Before the watermark advances: later operators emit their final results when it arrives.
             self.fire(self._backend.processing_timers, MAX_WATERMARK, TimeDomain.PROCESSING_TIME)  # type: ignore
 
     def end_keys(self) -> None:
@@ -90,13 +90,13 @@ class EndingTimers(ByKey):
         self._backend.wipe()
 
     def end_time(self) -> None:
-        """Everything fires that waits for time to pass."""
+        """Fire all timers that wait for time to pass."""
         with self.at_the_end():
             self.fire_until(MAX_WATERMARK)
 
     @contextmanager
     def at_the_end(self) -> Iterator[None]:
-        """The watermark is at its end, for the keys at hand."""
+        """Sets the watermark of the current keys to its maximum."""
         time = self._backend.time
         self._close_timers(True)
         time.firing_since, self.watermark = self.watermark, MAX_WATERMARK
@@ -109,7 +109,7 @@ class EndingTimers(ByKey):
 
 
 FORGET_AT = 64
-"""Keys whose state is forgotten together: one by one it would cost more."""
+"""The number of ended keys whose state is deleted together: one at a time would cost more."""
 _NO_KEY = object()
 
 
@@ -120,7 +120,7 @@ class OneKeyAtATime(EndingTimers):
     call_due: Callable[[TimerQueue, int, TimeDomain, Results], bool]
     _key: Any = _NO_KEY
     _ended = 0
-    """keys whose state was not yet forgotten"""
+    """number of ended keys whose state was not deleted yet"""
 
     def method_of(self, input: int) -> ElementFunction:
         """The user's method for an element of this input."""
@@ -162,7 +162,7 @@ class OneKeyAtATime(EndingTimers):
         found.emit(self, with_times)
 
     def _end_key(self, found: Results) -> bool:
-        """Fire what the key has set; whether the results may have timestamps."""
+        """Fire the timers that the current key has set; returns whether the results may have timestamps."""
         events, clocks = self._backend.event_timers, self._backend.processing_timers
         any_events = len(events) > 0
         if any_events or len(clocks):

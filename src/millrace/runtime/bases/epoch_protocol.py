@@ -1,12 +1,12 @@
-"""What the driver and the tasks tell each other: an order per epoch and one per task, an acknowledgement per task.
+"""The messages between the driver and the tasks: an order per epoch, an order per task, and a task's acknowledgement.
 
-An epoch is a micro-batch, and its end is the barrier: when every task has acknowledged, the job's whole state is the
-source positions and the state versions of that moment. Times are microseconds of the wall clock. Figures of an epoch
-that goes on (``TaskSoFar``) are for those who look at the job; they count only when the epoch is complete.
+An epoch is a micro-batch, and its end is the barrier: when every task has acknowledged it, the job's whole state is the
+source positions and the state versions of that moment. Operator and task times are microseconds of the wall clock. The
+figures of an epoch that still runs (``TaskSoFar``) are for display only; figures count when their epoch is complete.
 
-Little of what a task has collected for the program travels in its acknowledgement, much goes through files. A batch job
-has one epoch, so its order has to carry all splits of a source. Those of one subtask are pickled and compressed in
-chunks (paths have much in common): the other tasks, which get the same order, never unpack them.
+Small results for the program travel in the acknowledgement, large ones through files. A batch job has one epoch, so its
+order carries all splits of a source. The splits of one subtask are pickled and compressed in chunks (paths have much in
+common), because every task gets the same order and only one of them needs to unpack them.
 """
 
 from __future__ import annotations
@@ -29,53 +29,55 @@ from millrace.runtime.storage import INITIAL, TaskId, dumps
 
 
 class OperatorTimes(NamedTuple):
-    """One operator in one task."""
+    """Where one operator spent its time in one task, in microseconds."""
 
     work: int = 0
-    """in its code and the user's, and what they wait for"""
+    """the operator's own code and the user's function, including what they block on"""
     sort: int = 0
-    """sorting what it emits by receiver, and packing it"""
+    """sorting the emitted records by receiver, and packing them"""
     write: int = 0
-    """waiting until packets are taken"""
+    """waiting until the receivers take the packets"""
 
 
 class TaskTimes(NamedTuple):
-    """A task as a whole, beyond its operators."""
+    """Where a task spent its time outside its operators, in microseconds."""
 
     read: int = 0
     """waiting for the packets of the stage before, and reading them"""
     passing: int = 0
-    """handing on what is for later stages"""
+    """forwarding packets that are meant for later stages"""
     record: int = 0
     """writing state"""
     wait: int = 0
-    """sources that had nothing to read"""
+    """waiting for sources that had nothing to read"""
     other: int = 0
     pressed: int | None = None
-    """of a task in flow: waiting for credit"""
+    """waiting for credit; None: the task does not run in flow"""
     pools: tuple[float, float] | None = None
-    """of a task in flow: how full its inboxes and its outboxes were, 0 to 1"""
+    """fill ratio (0 to 1) of the task's inboxes and of its outboxes; None: the task does not run in flow"""
 
 
 class OperatorSoFar(NamedTuple):
-    """What one operator's subtask has done. The fields are those of an ``OperatorReport``."""
+    """What one operator's subtask has done so far in the running epoch. The fields are those of an
+    ``OperatorReport``.
+    """
 
     operator: int
     subtask: int
     records_in: int
     records_out: int
     watermark: int
-    """that has come (ms)"""
+    """the watermark that has arrived (ms)"""
     watermark_out: int
     bytes_in: int
     bytes_out: int
     times: OperatorTimes
     holds_back: bool | None
-    """of a source: whether others of its alignment group wait for this subtask; None: of no source"""
+    """whether other subtasks of the source's watermark alignment group wait for this one; None: not a source"""
 
 
 class TaskSoFar(NamedTuple):
-    """What one task has done."""
+    """What one task has done so far in the running epoch."""
 
     stage: int
     partition: int
@@ -85,32 +87,32 @@ class TaskSoFar(NamedTuple):
 
 @dataclass(frozen=True)
 class WorkerReport:
-    """One process at the end of a run."""
+    """A worker process at the end of a task's run."""
 
     host: str
     executor: str
-    """id of Spark's executor that it belongs to"""
+    """id of the Spark executor that the process belongs to"""
     pid: int
     memory: int = -1
-    """bytes that it holds; -1: not known"""
+    """resident memory in bytes; -1: not known"""
     cpu_ms: int = -1
-    """processor time since it began; -1: not known"""
+    """processor time in ms since the process began; -1: not known"""
 
 
 # Many splits on their way to one reader
 
 CHUNK = 1_024
-"""splits that are packed together"""
+"""number of splits that are packed together"""
 
 
 def pack(splits: Sequence[Any]) -> tuple[bytes, ...]:
-    """In order, as chunks."""
+    """The splits in their order, pickled and compressed in chunks of ``CHUNK``."""
     starts = range(0, len(splits), CHUNK)
     return tuple(zlib.compress(dumps(tuple(splits[start : start + CHUNK])), 1) for start in starts)
 
 
 def unpack(chunks: Iterable[bytes]) -> Iterator[Any]:
-    """Only for what ``pack`` of this job's driver made."""
+    """The splits that ``pack`` of this job's own driver packed; pickled data of any other origin must not get here."""
     for chunk in chunks:
         yield from pickle.loads(zlib.decompress(chunk))
 
@@ -118,18 +120,18 @@ def unpack(chunks: Iterable[bytes]) -> Iterator[Any]:
 # Results for the program
 
 INLINE_BYTES = 256 * 1024
-"""The most that travels in an acknowledgement: those of all tasks go through one action of Spark."""
+"""The most bytes of results in one acknowledgement: the acknowledgements of all tasks come through one Spark action."""
 FILE_BYTES = 8 * 1024 * 1024
-"""A task that has gathered so much writes it into a file, before the epoch ends."""
+"""Number of gathered bytes at which a task writes its results into a file, before the epoch ends."""
 
 
 @dataclass(frozen=True)
 class ResultFile:
-    """Parts that lie in a file, one after the other."""
+    """Pickled result parts that lie in a file, one after the other."""
 
     path: str
     parts: tuple[tuple[int, int], ...]
-    """of each: bytes, CRC-32"""
+    """length in bytes and CRC-32 of each part"""
 
 
 Result = bytes | ResultFile
@@ -137,14 +139,14 @@ Result = bytes | ResultFile
 
 
 def parts_of(results: Iterable[Result]) -> Iterator[bytes]:
-    """The parts where there are no files."""
+    """The result parts of a job that writes none into files."""
     for result in results:
         assert isinstance(result, bytes), f"nobody has said where {result} is"
         yield result
 
 
 class ResultFiles(Protocol):
-    """Where one run of a task puts them; the driver reads there what the run that it has heard of names."""
+    """Where one run of a task writes its result files. The driver reads the files that an acknowledged run names."""
 
     def write(self, parts: Sequence[bytes]) -> ResultFile: ...
 
@@ -153,12 +155,14 @@ class Results:
     """Gathers the results of one operator in an epoch, in their order."""
 
     def __init__(self, files: ResultFiles | None) -> None:
-        """:param files: None: there is no place that the driver sees, so all travels in the acknowledgement."""
+        """:param files: None: the driver shares no folder with the task, so all results travel in the
+        acknowledgement.
+        """
         self._files = files
         self._done: list[Result] = []
         self._parts: list[bytes] = []
         self._size = 0
-        """bytes of the parts"""
+        """total length of ``_parts``"""
 
     def add(self, part: bytes) -> None:
         self._parts.append(part)
@@ -172,11 +176,11 @@ class Results:
             self._parts, self._size = [], 0
 
     def __len__(self) -> int:
-        """How many there are to take, about."""
+        """The number of results to take, where a file counts as one."""
         return len(self._done) + len(self._parts)
 
     def take(self) -> tuple[Result, ...]:
-        """All of them."""
+        """Take all gathered results, in order."""
         if self._size > INLINE_BYTES:
             self._write()
         results, self._done, self._parts, self._size = (*self._done, *self._parts), [], [], 0
@@ -186,7 +190,7 @@ class Results:
 # Orders and acknowledgements
 
 Latency = tuple[int, int, int]
-"""(id of a source's operator, its subtask, ms that its mark was on the way)"""
+"""(operator id of a source, its subtask, time in ms that its latency mark was under way)"""
 NO_TIMES, NO_TASK_TIMES = OperatorTimes(), TaskTimes()
 
 
@@ -195,31 +199,32 @@ class SourceOrder:
     """What one source subtask reads in this epoch."""
 
     splits: tuple[Any, ...] = ()
-    """newly assigned ones; the subtask knows the others"""
+    """newly assigned splits; the subtask knows the earlier ones"""
     packed: tuple[bytes, ...] = ()
-    """more newly assigned ones, see ``runtime/bases/epoch_protocol.py``"""
+    """more newly assigned splits, in chunks that ``pack`` made"""
     no_more_splits: bool = False
     events: tuple[Any, ...] = ()
-    """what the enumerator tells the reader"""
+    """events that the enumerator sends to the reader"""
     checkpoint: int | None = None
     """the last epoch whose end was recorded"""
     paused: bool = False
-    """too far ahead of its watermark alignment group: read nothing"""
+    """read nothing: the subtask is too far ahead of its watermark alignment group"""
     limit: int | None = None
-    """the watermark (ms) above which single splits are left alone, for the same reason"""
+    """the watermark (ms) above which a split is not read, because it is too far ahead of its alignment group"""
     stop: bool = False
-    """the job shall end: treat the source as finished"""
+    """the job shall end here: treat the source as finished"""
     whole: bool = False
-    """batch mode: read to the end, also where that means to wait"""
+    """batch mode: read to the end of the input, also if that means waiting"""
     millis: int | None = None
-    """how long it may read (ms), from its first piece on if the task is new; None: no limit but the job's"""
+    """how long the subtask may read (ms), counted from its first batch of records if the task is new; None: no limit
+    but the job's"""
     records: int | None = None
     """how many records at most; None: no limit but the job's"""
 
 
 @dataclass(frozen=True)
 class StateQuery:
-    """A question: what does a keyed state hold for one key at the end of the epoch."""
+    """Asks what a keyed state holds for one key at the end of the epoch."""
 
     number: int
     uid: str
@@ -232,51 +237,53 @@ class EpochOrder:
     """What all tasks of an epoch have to know."""
 
     epoch: int
-    """number of this epoch; never used twice, a repeated epoch gets a new one"""
+    """number of this epoch; a repeated epoch gets a new number"""
     keep_state: bool = True
-    """whether another epoch may follow"""
+    """whether another epoch may follow, so that the tasks write their state"""
     attempt: int = 0
-    """how often the job was restarted"""
+    """how often the job has been restarted"""
     last: int | None = None
-    """the epoch at whose end the state was that this one begins with; None: it is the beginning of the job"""
+    """the epoch whose end state this epoch starts from; None: the job begins"""
     restore: str | None = None
-    """a checkpoint or savepoint: the tasks take over its state and do nothing else"""
+    """path of a checkpoint or savepoint: the tasks restore its state and do nothing else"""
     may_drop: bool = False
-    """whether operators may drop what they have no use for of that state"""
+    """whether operators may drop restored state that they have no use for"""
     uids: dict[str, str] = field(default_factory=dict)
-    """uid of an operator -> the one that it has there, where that is another one"""
+    """uid of an operator -> its uid in ``restore``, where the two differ"""
     savepoint: str | None = None
-    """the folder of a savepoint that the tasks shall write after this epoch"""
+    """folder of a savepoint that the tasks write after this epoch"""
     queries: tuple[StateQuery, ...] = ()
     aggregates: dict[str, dict[str, bytes]] = field(default_factory=dict)
-    """uid -> name -> accumulator of a global aggregate, pickled"""
+    """uid -> name -> pickled accumulator of a global aggregate"""
     checkpoint: bool = False
-    """whether somebody has asked for its end to be a checkpoint"""
+    """whether a checkpoint was requested for the end of this epoch"""
     aligned: bool = False
-    """under flow: the tasks take what arrives when all of it is there, as if the stages ran one after the other"""
+    """in flow: each task waits for all input of the epoch before it works, as if the stages ran one after the other"""
     work_millis: int | None = None
-    """how long a task may work on what arrives (ms): what is left is done in the next epoch. None: until all is done"""
+    """how long a task may work on its input (ms); the rest is left for the next epoch. None: until all is done"""
 
 
 @dataclass(frozen=True)
 class TaskOrder:
-    """What one task of an epoch has to know beyond that: as much for a job of two tasks as for one of thousands."""
+    """What one task has to know beyond the ``EpochOrder``. Its size does not grow with the number of tasks in the
+    job.
+    """
 
     base: int = INITIAL
-    """the version of the state that it starts from"""
+    """version of the state that the task starts from"""
     whole: bool = False
-    """whether there is a file with the whole state of that version"""
+    """whether there is a file with the whole state of version ``base``"""
     ran: int = INITIAL
-    """its last run that counts, as a version: one that changed nothing has left none"""
+    """state version of the task's last acknowledged run; runs that changed nothing wrote no version"""
     compact: bool = False
-    """write the whole state, so that old changes can go"""
+    """write the whole state, so that old changes can be deleted"""
     sources: dict[int, SourceOrder] = field(default_factory=dict)
-    """operator id -> what the task's subtask of it reads"""
+    """operator id -> what the task's subtask of this source reads"""
 
 
 @dataclass(frozen=True)
 class EpochPlan:
-    """An epoch as the driver plans it."""
+    """An epoch as the driver plans it: the common order, and the orders of single tasks."""
 
     order: EpochOrder
     tasks: dict[TaskId, TaskOrder] = field(default_factory=dict)
@@ -294,16 +301,16 @@ class SourceReport:
     """What a source subtask did in an epoch."""
 
     splits: tuple[Any, ...]
-    """unfinished splits with their positions"""
+    """unfinished splits with their read positions"""
     finished: bool
     watermark: int
     idle: bool = False
     events: tuple[Any, ...] = ()
-    """what the reader tells the enumerator"""
+    """events that the reader sends to the enumerator"""
     requests: int = 0
-    """how many splits it has asked for"""
+    """number of splits that the reader has requested"""
     more: bool = False
-    """whether it could have gone on: it came to a limit of the epoch"""
+    """whether the subtask stopped at a limit of the epoch and could have read more"""
 
 
 @dataclass(frozen=True)
@@ -319,32 +326,31 @@ class OperatorReport:
     committables: tuple[Any, ...] = ()
     printed: tuple[str, ...] = ()
     collected: tuple[Result, ...] = ()
-    """in order"""
+    """results for the program, in order"""
     fed_back: tuple[bytes, ...] = ()
-    """what the end of a loop sends back to its head, in the format of an exchange"""
+    """elements that the end of a loop sends back to its head, in the format of an exchange"""
     watermark_out: int = MIN_TIMESTAMP
     measures: MeasureState | None = None
-    """what has changed in metrics and accumulators, None for nothing"""
+    """metrics and accumulators that the driver has to update; None: nothing has changed"""
     writer_states: tuple[Any, ...] = ()
-    """what a sink writer that is committed for needs to go on"""
+    """states of the sink writer, for a sink that commits"""
     states: tuple[StateInfo, ...] | None = None
-    """the states that the function has asked for; None: as before"""
+    """the states that the user's function has requested; None: as before"""
     aggregates: dict[str, AddedPart] = field(default_factory=dict)
     """name -> what was added to a global aggregate"""
     bytes_in: int = 0
-    """of the packets that have come for it"""
+    """size of the packets that have arrived for the operator"""
     bytes_out: int = 0
     times: OperatorTimes = NO_TIMES
     heavy_keys: tuple[tuple[str, float], ...] | None = None
-    """keys with a large share of its input, each with that share; None: as before"""
+    """keys with a large share of the operator's input, each with that share (0 to 1); None: as before"""
     latencies: tuple[Latency, ...] = ()
     state_sizes: dict[str, int] | None = None
-    """name of a state -> about how many bytes it takes; None: as before, or not known"""
+    """name of a state -> its approximate size in bytes; None: as before, or not known"""
     waiting: int = 0
-    """packets and chunks at its gate for which there was no time"""
+    """number of packets and chunks that wait at the operator's gate because the epoch had no time for them"""
     key_form: Form = None
-    """what the keys look like of the state that was restored, or of the first elements that have come since it was
-    built"""
+    """the form of the keys in the restored state, or of the keys of the first elements since the operator was built"""
 
 
 @dataclass(frozen=True)
@@ -354,9 +360,9 @@ class SavedSubtask:
     uid: str
     subtask: int
     files: tuple[Any, ...]
-    """descriptions of its files"""
+    """descriptions of the files that hold the subtask's state"""
     small: bytes | None
-    """the operator's own small state, pickled; None without"""
+    """the operator's own small state, pickled; None: it has none"""
     watermark: int
 
 
@@ -369,45 +375,46 @@ class TaskAck:
     partition: int
     reports: tuple[OperatorReport, ...] = ()
     delta_bytes: int | None = None
-    """size of the changes that the task wrote; None: nothing has changed, so its version is the one before"""
+    """size in bytes of the changes that the task wrote; None: nothing has changed, so its state version is the one
+    before"""
     full_bytes: int | None = None
-    """size of the whole state, if the task was told to write it"""
+    """size of the whole state in bytes; None: the task had no order to write it"""
     delta_checksum: int | None = None
     full_checksum: int | None = None
     replayed: int = 0
-    """how many versions had to be read to get at the state"""
+    """number of state versions that had to be read to restore the state"""
     failure: Failure | None = None
     run: int = 0
-    """distinguishes the runs of one task in one epoch; positive"""
+    """positive number that tells apart the runs of one task in one epoch"""
     sent: Tallies = field(default_factory=dict)
     received: Tallies = field(default_factory=dict)
     saved: tuple[SavedSubtask, ...] = ()
-    """what the task has written to the savepoint"""
+    """the parts of the savepoint that this task has written"""
     answers: dict[int, bytes] = field(default_factory=dict)
-    """number of a query -> the value, pickled; queries without a value here are missing"""
+    """number of a query -> pickled value; a query without an entry has no value for its key"""
     not_saved: str | None = None
-    """why it could not write the savepoint, which then has failed; the epoch has not"""
+    """why the task could not write the savepoint; the savepoint has failed then, but not the epoch"""
     process: str | None = None
-    """the process that the task lives in from now on; None: it lives on in none"""
+    """id of the process that the task stays alive in; None: it does not stay alive"""
     at: int = -1
-    """when the task was done (ms, by its clock); -1: not known"""
+    """when the task was done (ms, by the clock of its machine); -1: not known"""
     worker: WorkerReport | None = None
-    """the process that it ran in; None: nobody has asked"""
+    """the process that the task ran in; None: no report was requested"""
     times: TaskTimes = NO_TASK_TIMES
     first_write: Any = None
-    """what its process has written to see whether the driver finds it; None after the first time, and where all is on
-    one machine"""
+    """a test file that the process has written, to see whether the driver finds it; None after the first time, and
+    where all processes are on one machine"""
     added_bytes: int = 0
-    """how much of the changes only adds to the state, and replaces nothing: a whole state would have it, too"""
+    """the part of ``delta_bytes`` that only adds to the state: a file with the whole state would contain it, too"""
     next_due: int | None = None
-    """when its earliest timer in processing time is due (ms); None: it has none"""
+    """when the task's earliest processing-time timer is due (ms); None: it has none"""
 
     def encode(self) -> bytes:
         return dumps(self)
 
     @staticmethod
     def decode(payload: bytes) -> TaskAck:
-        """Only for payloads of this job's own tasks."""
+        """Only for payloads of this job's own tasks: it unpickles."""
         ack: TaskAck = pickle.loads(payload)
         return ack
 
@@ -416,9 +423,9 @@ class TaskAck:
 
 
 def flowing(plan: EpochPlan, aligned: bool) -> EpochPlan:
-    """The same epoch in flow: how long it takes is said by its marks, and how much is read by credit.
+    """The plan for tasks in flow: marks end their epoch, and credit limits how much sources read.
 
-    :param aligned: it is the first one of a bounded job.
+    :param aligned: whether this is the first epoch of a bounded job.
     """
     if aligned:
         return replace(plan, order=replace(plan.order, aligned=True))
@@ -432,6 +439,6 @@ def _unlimited(own: TaskOrder) -> TaskOrder:
 
 
 def _source(reads: SourceOrder) -> SourceOrder:
-    # Who is ahead of its alignment group waits for a new limit, not for the next epoch; and who has to wait for slow
-    # operators is told so by credit.
+    # A source that is ahead of its alignment group waits for a new limit, not for the next epoch; and credit slows down
+    # a source that is faster than the operators behind it.
     return replace(reads, millis=None, records=None, whole=False, paused=False)

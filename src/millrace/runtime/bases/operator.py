@@ -1,13 +1,13 @@
-"""The contract of an operator, and the surroundings that a task gives it.
+"""The contract of an operator, and the context that a task gives it.
 
-``KeyGroupTimes`` says how far event time was for keys whose subtask was further than the one they are in now. Subtasks
-of one operator stand at different watermarks while something waits at the gates of some. After a change of the
-parallelism a subtask has keys of several of them: it begins at the lowest of their watermarks, so what waits is in
-time, and goes by these times for the keys that were further. Their windows have fired, and what comes for these is
-late.
+``KeyGroupTimes`` holds the event time of keys whose old subtask was further than the subtask that has them now.
+Subtasks of one operator stand at different watermarks while packets wait at the gates of some. After a change of the
+parallelism, a subtask gets keys of several old subtasks and starts at the lowest of their watermarks, so that waiting
+elements are not late. For keys that were further it uses these times: their windows have fired, and elements of those
+windows are late.
 
-``named_frame`` gives a stack frame the name of the operator that runs in it: what writes the stacks of a process whose
-interpreter is held knows names of functions and nothing else.
+``named_frame`` gives a stack frame the name of the operator that runs in it. A stack dump of a process whose
+interpreter is blocked shows function names and nothing else, so the operator's name has to be one.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ from millrace.runtime.state.restoring.saved import EarlierState, KeyedPieces
 # Event time by key group after a change of the parallelism
 
 Times = tuple[int, ...]
-"""key group -> how far event time was for its keys (ms)"""
+"""key group -> event time of its keys (ms)"""
 EventTimeOf = Callable[[Any], int]
-"""key -> how far event time was for it (ms)"""
+"""key -> its event time (ms)"""
 
 
 class KeyGroupTimes:
-    """Of one subtask, as long as its watermark is behind that of some keys.
+    """Event times by key group of one subtask, needed as long as its watermark is behind the event time of some keys.
 
-    :param watermark: how far it is for all keys (ms).
+    :param watermark: the watermark that holds for all keys (ms).
     """
 
     def __init__(self, times: Times, watermark: int) -> None:
@@ -49,17 +49,17 @@ class KeyGroupTimes:
 
     @property
     def is_over(self) -> bool:
-        """Whether no key is further than the others any more."""
+        """Whether no key is ahead of the watermark any more."""
         return self._furthest <= self.watermark
 
     def of_key(self, key: Any) -> int:
-        """How far event time was for a key (ms)."""
+        """The event time of a key (ms)."""
         return self.times[key_group(key, len(self.times))]
 
     def parts(self, chunk: Chunk, partitioner: Partitioner | None) -> Iterator[tuple[int, Chunk]]:
-        """(watermark, the elements that come at it), those of one key in order.
+        """(watermark in ms, the elements that see this watermark); the elements of one key stay in order.
 
-        :param partitioner: how the elements were spread.
+        :param partitioner: the partitioner that distributed the elements.
         """
         groups = None if partitioner is None else partitioner.groups(chunk)
         if groups is None and chunk.keys is not None:  # from an operator of the same task
@@ -72,9 +72,9 @@ class KeyGroupTimes:
 
 
 def event_time_of(times: Times | None, watermark: int) -> EventTimeOf:
-    """How far event time was for a key (ms).
+    """A function that gives the event time of a key (ms).
 
-    :param times: None: it was as far as the watermark for all.
+    :param times: None: the event time of all keys is the watermark.
     """
     if times is None:
         return lambda key: watermark
@@ -82,10 +82,10 @@ def event_time_of(times: Times | None, watermark: int) -> EventTimeOf:
 
 
 def times_of_groups(watermarks: Sequence[int], ahead: Sequence[Times | None], max_parallelism: int) -> Times:
-    """How far event time was for each key group.
+    """The event time of each key group (ms).
 
-    :param watermarks: of all earlier subtasks.
-    :param ahead: what each of them knew of its keys itself.
+    :param watermarks: watermarks (ms) of all earlier subtasks.
+    :param ahead: the event times by key group that each earlier subtask had itself, if any.
     """
     times: list[int] = []
     for subtask, (watermark, known) in enumerate(zip(watermarks, ahead)):
@@ -127,11 +127,12 @@ class Output(Protocol):
     def emit_side(self, tag: str, chunk: Chunk) -> None: ...
 
     def mark(self, mark: int | Status) -> None:
-        """Hand on a watermark (ms) or a status change, to all outputs."""
+        """Send a watermark (ms) or a status change to all outputs."""
 
 
 class OperatorContext:
-    """One operator's subtask: who it is, its clock, its runtime context for user functions."""
+    """What one operator's subtask has around it: its name, its types, its clock, its runtime context for user
+    functions."""
 
     def __init__(
         self,
@@ -151,12 +152,13 @@ class OperatorContext:
         self.clock = clock
         """processing time in ms since the epoch"""
         self.steady = steady_of(clock)
-        """as ``clock``, to measure with: it is never set"""
+        """monotonic clock (ms) for measuring durations; unlike ``clock`` it is never set"""
         self.midst = Midst() if midst is None else midst
-        """of the task"""
+        """true while the task works on a piece of a batch of which more pieces follow; one object per task"""
 
     def error(self, cause: BaseException, element: Any = NO_ELEMENT, during: str = "", step: str = "") -> OperatorError:
-        """What to raise when the user's code failed; an error that says it all already passes through."""
+        """The error to raise when the user's code failed. An error that has the place in its message already passes
+        unchanged."""
         if isinstance(cause, OperatorError):
             return cause
         return OperatorError(
@@ -178,8 +180,8 @@ class OperatorContext:
 class Operator:
     """One physical operator in one subtask.
 
-    The life of an operator: ``setup``, restored state, ``open``, then per epoch chunks, watermarks and
-    ``end_epoch``, at last ``close``. Subclasses override what they need.
+    The life of an operator: ``setup``, restored state, ``open``, then in each epoch chunks, watermarks and
+    ``end_epoch``, and finally ``close``. Subclasses override the methods that they need.
     """
 
     idle = False
@@ -187,11 +189,11 @@ class Operator:
     calls_for_each = True
     """whether it calls something for each element: a function of the user, another system"""
     first_at_once = 1
-    """elements of its first piece, if it calls something for each"""
+    """number of elements in the first piece, for operators with ``calls_for_each``"""
     most_at_once: int | None = None
-    """elements that it takes at once; None: as many as take it some ms"""
+    """the most elements in one piece; None: as many as the operator processes in some ms"""
     has_calls_in_flight = False
-    """whether elements are done only some time after they were processed, at the latest when their epoch ends"""
+    """whether processing of an element may end after ``process`` has returned, but before the epoch ends"""
     ahead: KeyGroupTimes | None = None
     """set while event time was further for some keys than the watermark is, in the subtasks that had them before"""
 
@@ -212,16 +214,16 @@ class Operator:
         raise NotImplementedError
 
     def calls_ahead(self, elements: int) -> tuple[int, int]:
-        """About how long so many more elements would wait for a call, and how long that takes (ms): of one that has
-        calls in flight."""
+        """Estimate for an operator with calls in flight: how long (ms) this many further elements would wait for a free
+        call, and how long their calls take (ms)."""
         return 0, 0
 
     def in_flight(self) -> int:
-        """How many elements were processed and have not gone on: of one that has calls in flight."""
+        """Number of elements that were processed and whose results have not been emitted yet."""
         return 0
 
     def fitting(self, elements: int) -> int:
-        """How many of so many elements it takes without waiting for a call to end."""
+        """How many of this many elements the operator can take without waiting for a call to end."""
         return elements
 
     def process_watermark(self, watermark: int) -> None:
@@ -234,38 +236,39 @@ class Operator:
         self.output.mark(status)
 
     def advance_processing_time(self, now: int) -> None:
-        """The clock (ms) moved on: fire what is due."""
+        """The clock has advanced to ``now`` (ms): fire what is due."""
 
     def next_due(self) -> int | None:
-        """When ``advance_processing_time`` would find something to fire (ms), None for never. Operators that only tidy
-        up by the clock need not say so: the next epoch is early enough."""
+        """When ``advance_processing_time`` will have something to fire (ms); None: never. Operators that only clean up
+        by the clock return None: the next epoch is early enough for that."""
         return None
 
     least_slice = 0
     """how long slices are at least (ms), unless their epoch ends"""
 
     def end_slice(self) -> None:
-        """A slice of the epoch has arrived: emit the answers that were held back to bring them together, and whatever
-        else is ready. Wait for nothing."""
+        """A slice of the epoch has arrived: emit results that were held back to emit them together, and whatever else
+        is ready. Must not wait."""
 
     def tick(self, now: int) -> None:
-        """The clock says ``now`` (ms), and what has come by then has arrived: tell whether the stream is quiet, and do
-        what is done every so often. Wait for nothing."""
+        """The clock says ``now`` (ms), and all elements that arrived by then were processed: report whether the stream
+        is idle, and do periodic work. Must not wait."""
 
     def wake(self) -> None:
-        """Another thread of the operator has something ready: pass it on, and wait for nothing."""
+        """Another thread of the operator has results ready: emit them. Must not wait."""
 
     def end_epoch(self) -> None:
-        """Everything of this epoch has arrived, and its last slice is over: let nothing stay in flight."""
+        """All elements of this epoch have arrived, and its last slice is over: wait until nothing is in flight."""
 
     def input_finished(self, input: int) -> None:
-        """Everything of one input has arrived, after its MAX_WATERMARK."""
+        """All elements of one input have arrived, after its MAX_WATERMARK."""
 
     def end_input(self) -> None:
-        """Everything of this job has arrived, after MAX_WATERMARK."""
+        """All elements of the job have arrived, after MAX_WATERMARK."""
 
     def kept(self) -> int:
-        """How many elements it has and has not handed on, as far as a look from another thread can tell."""
+        """Number of elements that the operator holds and has not emitted. Called by another thread, so it may be
+        inexact."""
         return 0
 
     def keyed_state(self) -> Any:
@@ -277,18 +280,18 @@ class Operator:
         return None
 
     def before_snapshot(self, checkpoint_id: int) -> None:
-        """The epoch is over and its state about to be taken: move into the state what belongs there."""
+        """Called when the epoch is over and before the state is taken: move into the state what belongs there."""
 
     def snapshot(self) -> Any:
-        """The operator's own small state beyond keyed and operator state (picklable), None without."""
+        """The operator's own small state (picklable) besides keyed and operator state; None: it has none."""
         return None
 
     def restore(self, snapshot: Any) -> None:
-        """Go on from a ``snapshot`` of this subtask."""
+        """Restore a ``snapshot`` of this same subtask."""
 
     def take_over(self, earlier: EarlierState) -> None:
-        """Begin with the state of earlier subtasks, of which there may have been another number. The keyed state
-        follows when the operator is open.
+        """Start from the state of earlier subtasks, whose number may differ from today's. The keyed state follows when
+        the operator is open.
 
         :raises ValueError: the state does not fit this operator.
         """
@@ -306,7 +309,7 @@ class Operator:
         self.take_over_small(earlier.smalls)
 
     def take_over_keyed(self, pieces: KeyedPieces) -> None:
-        """Begin with this keyed state.
+        """Start from this keyed state.
 
         :raises ValueError: the state does not fit this operator.
         """
@@ -319,7 +322,7 @@ class Operator:
             keyed.apply(piece)
 
     def take_over_small(self, smalls: Sequence[Any]) -> None:
-        """Begin with what ``snapshot`` gave in each of the earlier subtasks."""
+        """Start from the ``snapshot`` values of all earlier subtasks."""
 
     def close(self) -> None:
         """Release resources, after success and after failure."""
@@ -352,74 +355,76 @@ class Operator:
 
 
 class ReadingLimits(NamedTuple):
-    """How much is read in an epoch."""
+    """How much a source may read in an epoch."""
 
     records: int | None = None
     """the most elements, None for no limit"""
     millis: int | None = None
     """the longest time (ms), None for no limit"""
     at_first_piece: bool = False
-    """whether the time begins when the first piece was handed on: whoever is new imports and connects"""
+    """whether ``millis`` counts from the first batch of records on: a new reader has to import and connect first"""
     over: Callable[[], bool] = bool
-    """whether nothing more is to be begun, for another reason"""
+    """returns True when the source must begin nothing more, for a reason other than the limits"""
     paced: int | None = None
-    """the most elements that the stages behind can do; it divides batches of rows, too, which ``records`` does not"""
+    """the most elements that the later stages can process; unlike ``records`` it also cuts batches of rows"""
     room: Callable[[int], int] | None = None
-    """for how many of so many elements there is room at this moment; None: for all"""
+    """given a number of elements, returns how many of them there is room for now; None: room for all"""
     stays: bool = False
-    """whether the epoch goes on when there is nothing to read: then whoever wants to read on asks again"""
+    """whether the epoch continues when there is nothing to read; the source is then asked again"""
 
 
 def least(one: int | None, other: int | None) -> int | None:
-    """The lower of two limits, of which None is none."""
+    """The lower of two limits; None means no limit."""
     return other if one is None else one if other is None else min(one, other)
 
 
 class ReadingOperator(Operator):
-    """An operator that the driver gives something to read: a source, or the head of a loop."""
+    """An operator that reads on the driver's orders: a source, or the head of a loop."""
 
     def read(self, order: SourceOrder, epoch: int, limits: ReadingLimits) -> Iterator[None]:
-        """Read this epoch's share; control comes back now and then so that the task can pass results on."""
+        """Read this epoch's share. Each ``yield`` lets the task pass on the results so far."""
         raise NotImplementedError
 
     @property
     def finished(self) -> bool:
-        """Whether nothing will ever come from here again."""
+        """Whether this reader will never produce an element again."""
         raise NotImplementedError
 
     on_available: Callable[[], None] | None = None
-    """is called, in any thread, when there is something to read again; to be set before it reads"""
+    """called in any thread when there is something to read again; to be set before the first ``read``"""
     pause_ms = 0.0
-    """how long something that is new may wait before that, so that more comes together with it"""
+    """how long new input may wait (ms) before ``on_available`` is called, so that more input comes together with it"""
     is_woken = False
-    """whether that happens; else it has to be asked"""
+    """whether ``on_available`` is called; if not, the reader has to be polled"""
 
     @property
     def is_dry(self) -> bool:
-        """Whether there was nothing to read when it was asked the last time."""
+        """Whether the last ``read`` found nothing to read."""
         return False
 
     @property
     def holds_back(self) -> bool:
-        """Whether others of its alignment group wait for it: not if it is idle or has nothing to read."""
+        """Whether other subtasks of the alignment group wait for this one: False if it is idle or has nothing to
+        read.
+        """
         return True
 
     def align(self, limit: int) -> bool:
-        """Leave alone what is further than this watermark (ms), within an epoch; whether that is all of it."""
+        """Stop reading splits that are ahead of this watermark (ms), within an epoch; whether all splits are."""
         return False
 
     @property
     def needs_driver(self) -> bool:
-        """Whether there is something that the driver has to hear before it can go on."""
+        """Whether the reader can continue only after the driver has got its report."""
         return False
 
     def report(self) -> SourceReport:
-        """What the driver has to know for the next epoch."""
+        """The report that the driver needs for the next epoch."""
         raise NotImplementedError
 
 
 def _advice(cause: BaseException) -> str:
-    """What the bare message of Python leaves open."""
+    """Advice that Python's bare error message lacks."""
     text = str(cause)
     if not isinstance(cause, TypeError):
         return ""

@@ -1,6 +1,6 @@
-"""What all operators around one user function share: its life from open to close, its state, timers and contexts.
+"""Base classes of operators around one user function: the function's life, its state, timers and contexts.
 
-The process operators run the user's generator and sort out what it yields: elements, and elements of side outputs.
+The process operators run the user's generator and sort what it yields into elements of the main and the side outputs.
 """
 
 from __future__ import annotations
@@ -65,13 +65,13 @@ class OfElement(OfOperator):
 
 
 def no_timestamp() -> None:
-    """For an operator whose function is not called for single elements: the watermark is the event time."""
+    """Timestamp of an operator whose function is not called for single elements: the watermark is the event time."""
 
 
 def keyed_backend(operator: Operator, timestamp: Callable[[], int | None] = no_timestamp) -> KeyedStateBackend:
     """Keyed state for the operator and its function. To be called in ``setup``.
 
-    :param timestamp: the event time (ms) of the element or event-time timer at hand, None for what has none.
+    :param timestamp: gives the event time (ms) of the current element or event-time timer, None if it has none.
     """
     time = StateTime(operator.context.clock, lambda: operator.watermark, timestamp)
     runtime = operator.context.runtime
@@ -155,7 +155,9 @@ class FunctionOperator(Operator, Generic[F]):
 
 
 def checkpointed(function: Any) -> CheckpointedFunction | None:
-    """The user's CheckpointedFunction, also behind the adapters that Millrace puts round functions; None without."""
+    """The user's CheckpointedFunction, also behind the adapters that Millrace wraps functions in; None if it is
+    none.
+    """
     while not isinstance(function, CheckpointedFunction):
         if not type(function).__module__.startswith("millrace."):
             return None
@@ -170,9 +172,6 @@ def _name(function: Any) -> str:
 # Process operators
 
 _NOTHING: tuple[()] = ()
-
-
-"""Type of the user function."""
 
 
 class ProcessContext:
@@ -207,7 +206,7 @@ class KeyedContext(ProcessContext):
 
 
 class ReadOnlyTimerService(OfOperator, TimerService):
-    """Tells the time; timers need a key."""
+    """A timer service that can tell the time but not set timers, since there is no key."""
 
     refusal = "Setting timers is only supported on a keyed stream: call key_by() before process()"
 
@@ -242,7 +241,7 @@ class KeyedTimerService(ReadOnlyTimerService):
 
 
 class Results:
-    """What the function yielded during one chunk or one round of timers."""
+    """The results of the user's function during one chunk or one round of timers."""
 
     __slots__ = ("sides", "timestamps", "values")
 
@@ -275,7 +274,7 @@ ElementFunction = Callable[[Any, Any], Iterable[Any] | None]
 
 
 def run_without_key(operator: Operator, chunk: Chunk, function: ElementFunction, ctx: ProcessContext) -> None:
-    """Call the user's method for every element of a chunk and emit what it yields."""
+    """Call the user's method for every element of a chunk, and emit what it yields."""
     found = Results()
     gather = found.gather
     remaining = iter(chunk.values)
@@ -312,7 +311,7 @@ class KeyedProcessBase(FunctionOperator[F], Generic[F]):
         return self._backend
 
     def event_timestamp(self) -> int | None:
-        """The event time of what the function is called for, None without: state may expire by it."""
+        """The event time (ms) of the current element or timer, None if it has none; time to live may go by it."""
         ctx = self._ctx
         return None if ctx.domain is TimeDomain.PROCESSING_TIME else ctx.current_timestamp
 
@@ -362,13 +361,13 @@ class KeyedProcessBase(FunctionOperator[F], Generic[F]):
         self._backend.processing_timers.clear()
 
     def fire(self, timers: TimerQueue, time: int, domain: TimeDomain) -> None:
-        """Call on_timer for every timer that is due at ``time``, also for those set meanwhile."""
+        """Call on_timer for every timer that is due at ``time`` (ms), including timers set by these calls."""
         found = Results()
         if self.call_due(timers, time, domain, found):
             found.emit(self, domain is TimeDomain.EVENT_TIME)
 
     def call_due(self, timers: TimerQueue, time: int, domain: TimeDomain, found: Results) -> bool:
-        """What ``fire`` does, with the results left in ``found``; whether any timer was due."""
+        """As ``fire``, but leaves the results in ``found``; returns whether any timer was due."""
         timer = timers.pop_due(time)
         if timer is None:
             return False
@@ -382,8 +381,8 @@ class KeyedProcessBase(FunctionOperator[F], Generic[F]):
             try:
                 results = on_timer(timestamp, ctx)
                 if results is not None and results is not _NOTHING:
-                    # Flink erases the timestamp of what a processing-time timer emits; ours keeps the event times
-                    # apart.
+                    # Flink removes the timestamp from elements that a processing-time timer emits; here event times
+                    # stay separate.
                     gather(results, timestamp if with_time else None)
             except Exception as error:
                 during = f" in on_timer({timestamp}) of key {ctx.get_current_key()!r}"

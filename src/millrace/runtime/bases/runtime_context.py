@@ -1,13 +1,13 @@
-"""What a user function has around it: its ``RuntimeContext`` with metrics, accumulators and global aggregates.
+"""What a user function sees of its surroundings: a ``RuntimeContext`` with metrics, accumulators and global aggregates.
 
-Several copies of a subtask take turns (one per worker process). So that each goes on where the last one ended, what an
-epoch changed in metrics and accumulators is part of the task's state; what the driver shows is made from the reports of
-completed epochs only.
+Copies of a subtask (one per worker process) take turns. So that each continues where the last one ended, the changes of
+metrics and accumulators in an epoch are part of the task's state. The driver shows the reports of completed epochs
+only.
 
-A global aggregate is made by all subtasks of an operator together, and all see it one epoch later. What a subtask adds
-goes into an accumulator of its own, which travels to the driver when the epoch ends. There it is merged into that of
-the operator, in the order of the subtasks; the next order tells all of them. So an epoch that fails adds nothing, and
-what a subtask sees does not depend on who was faster.
+All subtasks of an operator contribute to a global aggregate, and all see its value one epoch later. A subtask adds to
+an accumulator of its own, which travels to the driver at the end of the epoch. The driver merges it into the operator's
+accumulator, in the order of the subtasks, and the next order carries the result to all of them. So a failed epoch adds
+nothing, and the value that a subtask sees does not depend on timing.
 """
 
 from __future__ import annotations
@@ -46,23 +46,25 @@ A = TypeVar("A", bound=AnyAccumulator)
 
 
 class AccumulatorChange(NamedTuple):
-    """What became of an accumulator in an epoch."""
+    """The change of an accumulator in an epoch."""
 
     payload: bytes
-    """an accumulator, pickled"""
+    """a pickled accumulator"""
     whole: bool
-    """whether it takes the place of what was there, or is to be merged into that"""
+    """whether the payload replaces the accumulator or is merged into it"""
 
 
 class Accumulators:
-    """Accumulators by name. Changes of one copy are applied to the others, and to the driver's."""
+    """The accumulators of a subtask by name, in one copy of it. Changes are applied to the other copies and to the
+    driver's."""
 
     def __init__(self) -> None:
         self._by_name: dict[str, AnyAccumulator] = {}
         self._added: set[str] = set()
-        """those that the user's function has asked for in this copy; others came from another copy"""
+        """names that the user's function has requested in this copy; the other accumulators came from another copy"""
         self._known: dict[str, bytes] = {}
-        """their state at the last ``changes``, to see what has changed; of growing ones only that they are known"""
+        """name -> pickled state at the last ``changes``; for a ``GrowingAccumulator`` the entry only says that it was
+        sent"""
 
     def add(self, name: str, accumulator: AnyAccumulator) -> None:
         """Raises ``ValueError`` if the function has one of this name already."""
@@ -83,7 +85,7 @@ class Accumulators:
         self._added.clear()
 
     def get(self, name: str) -> AnyAccumulator | None:
-        """None if there is none of this name."""
+        """The accumulator of this name; None: there is none."""
         return self._by_name.get(name)
 
     def get_or_add(self, name: str, kind: type[A]) -> A:
@@ -99,7 +101,7 @@ class Accumulators:
         return iter(self._by_name.items())
 
     def changes(self) -> dict[str, AccumulatorChange]:
-        """What has changed since the last call. Raises what pickle raises, naming the accumulator."""
+        """The changes since the last call. Raises what pickle raises, naming the accumulator."""
         changed = {}
         for name, accumulator in self._by_name.items():
             if isinstance(accumulator, GrowingAccumulator):
@@ -121,7 +123,7 @@ class Accumulators:
         return {name: AccumulatorChange(_pickled(name, acc), True) for name, acc in self._by_name.items()}
 
     def apply(self, changes: dict[str, AccumulatorChange]) -> None:
-        """Do the changes of another copy. The objects that the user's function holds stay the same."""
+        """Apply the changes of another copy. The objects that the user's function holds stay the same."""
         for name, (payload, whole) in changes.items():
             change = pickle.loads(payload)
             there = self._by_name.get(name)
@@ -141,7 +143,7 @@ def _replace(accumulator: AnyAccumulator, content: AnyAccumulator) -> None:
 
 
 def _everybody_knows(accumulator: AnyAccumulator) -> None:
-    """What is in it came from other copies: it is no increment of this one."""
+    """Drop the increment of a ``GrowingAccumulator``, because its content came from other copies."""
     if isinstance(accumulator, GrowingAccumulator):
         accumulator.take_increment()
 
@@ -166,7 +168,7 @@ class MeasureState:
     """Metrics and accumulators on their way to another copy, or to the driver."""
 
     metrics: tuple[Measured, ...] = ()
-    """as they are now, not as increments"""
+    """metrics with their current values, not increments"""
     accumulators: dict[str, AccumulatorChange] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
@@ -186,7 +188,7 @@ class Measures:
         self._reported = False
 
     def end_epoch(self) -> None:
-        """Find what changed since the last call. Raises ``TypeError`` for an accumulator that can't be pickled."""
+        """Find the changes since the last call. Raises ``TypeError`` for an accumulator that can't be pickled."""
         measured = tuple(self.metrics.measured())
         gauges = tuple(metric for metric in measured if isinstance(metric.value, GaugeSnapshot))
         changed = tuple(metric for metric in measured if self._has_changed(metric))
@@ -200,20 +202,20 @@ class Measures:
             self._reported = True
 
     def delta(self) -> MeasureState | None:
-        """What the last epoch changed, for the task's state; None for nothing."""
+        """The changes of the last epoch, for the task's state; None: there are none."""
         return self._delta
 
     def report(self) -> MeasureState | None:
-        """What the driver has to know after the last epoch; None for nothing."""
+        """The report for the driver after the last epoch; None: nothing has changed."""
         return self._report
 
     def full(self) -> MeasureState | None:
-        """Everything, for the task's whole state; None for nothing."""
+        """All metrics and accumulators, for the task's whole state; None: there are none."""
         restorable = (metric for metric in self.metrics.measured() if not isinstance(metric.value, GaugeSnapshot))
         return MeasureState(tuple(restorable), self.accumulators.full()) or None
 
     def apply(self, state: MeasureState) -> None:
-        """Do the changes of another copy."""
+        """Apply the changes of another copy."""
         for metric in state.metrics:
             self.metrics.restore(metric)
             self._has_changed(metric)
@@ -235,7 +237,7 @@ Known = Mapping[str, bytes]
 
 
 class AddedPart(NamedTuple):
-    """What one subtask added to an aggregate in an epoch, pickled."""
+    """The part that one subtask adds to a global aggregate in an epoch, pickled."""
 
     function: bytes
     accumulator: bytes
@@ -246,7 +248,7 @@ class GlobalAggregateError(Exception):
 
 
 class SubtaskAggregates(GlobalAggregateManager):
-    """The side of a subtask."""
+    """Global aggregates in a subtask."""
 
     def __init__(self) -> None:
         self._known: Known = {}
@@ -255,7 +257,7 @@ class SubtaskAggregates(GlobalAggregateManager):
         self._parts: dict[str, AddedPart] = {}
 
     def begin_epoch(self, known: Known) -> None:
-        """What all subtasks have added in complete epochs."""
+        """Begin an epoch; ``known`` contains what all subtasks added in complete epochs."""
         self._known, self._results = known, {}
         self._parts = {}
 
@@ -284,19 +286,19 @@ class SubtaskAggregates(GlobalAggregateManager):
         return self._results[name]
 
     def end_epoch(self) -> None:
-        """Nothing will be added any more. Raises what pickling raises."""
+        """The epoch has ended: pickle what was added. Raises what pickling raises."""
         added, self._added = self._added, {}
         self._parts = {name: AddedPart(dumps(function), dumps(part)) for name, (function, part) in added.items()}
 
     def parts(self) -> dict[str, AddedPart]:
-        """What this subtask has added in the epoch that has ended."""
+        """Name -> the part that this subtask added in the epoch that has ended."""
         return self._parts
 
 
 def merged(known: Known, subtasks: Iterable[Mapping[str, AddedPart]]) -> dict[str, bytes]:
-    """What is known after an epoch.
+    """The accumulators of an operator's global aggregates after an epoch. :param known: the accumulators before it.
 
-    :param subtasks: the parts of each, in the order of their numbers.
+    :param subtasks: the parts of each subtask, in the order of their indexes.
     :raises GlobalAggregateError: a function failed, or can't be loaded here.
     """
     found: dict[str, Any] = {}
@@ -318,13 +320,13 @@ def merged(known: Known, subtasks: Iterable[Mapping[str, AddedPart]]) -> dict[st
 
 
 class GlobalAggregates:
-    """The side of the driver: what the operators of a job have, by uid."""
+    """Global aggregates on the driver, by the uid of their operators."""
 
     def __init__(self) -> None:
         self.known: dict[str, dict[str, bytes]] = {}
 
     def after(self, added: Iterable[tuple[str, int, Mapping[str, AddedPart]]]) -> dict[str, dict[str, bytes]]:
-        """What is known when an epoch counts; changes nothing yet.
+        """The accumulators after an epoch; ``known`` is not changed yet.
 
         :param added: (uid, subtask, parts), in any order.
         :raises GlobalAggregateError: as ``merged``.
@@ -344,7 +346,7 @@ class GlobalAggregates:
 
 
 class OperatorRuntimeContext(RuntimeContext):
-    """Who this subtask is, its metrics and, on a keyed stream, its state."""
+    """The runtime context of a subtask: its identity, its metrics and, on a keyed stream, its state."""
 
     def __init__(
         self,
@@ -371,9 +373,9 @@ class OperatorRuntimeContext(RuntimeContext):
         self.keyed: KeyedStateBackend | None = None
         """set by keyed operators"""
         self.new_keyed_state: Callable[[StateTime], KeyedStateBackend] = KeyedStateBackend
-        """how they make it"""
+        """makes the keyed state of those operators"""
         self.restored_checkpoint: int | None = None
-        """the epoch at whose end the state was that this copy goes on from; None: it begins"""
+        """the epoch whose end state this copy was restored from; None: the job begins"""
 
     def get_task_name(self) -> str:
         return self._task_name
@@ -430,7 +432,7 @@ class OperatorRuntimeContext(RuntimeContext):
         return self.measures.accumulators.get_or_add(name, Histogram)
 
     def without_state(self) -> OperatorRuntimeContext:
-        """For functions beside the operator, such as key selectors: they have no keyed state."""
+        """The context for functions besides the operator's own, such as key selectors: they have no keyed state."""
         context = copy.copy(self)
         context.keyed = None
         return context

@@ -1,1 +1,1 @@
-"""Complex event processing: patterns, the automaton that finds them, and its buffer. No I/O, no operator."""
+"""Complex event processing: patterns, the automaton that finds matches, and its state. No I/O, no operators."""

@@ -1,9 +1,9 @@
-"""States and transitions that a pattern is compiled to, and what a state does with an event.
+"""The states and transitions that a pattern is compiled to, and what a state does with an event.
 
-Conditions become numbered tests: what is combined is taken apart, and the same condition has one number. What a state
-does is a tree of questions that grows as they are answered: conditions are asked in the order and only as far as the
-transitions need the answers. What then is to be done depends on the answers alone, so it is worked out once and kept at
-the leaf.
+Conditions become numbered tests: combined conditions are taken apart, and equal conditions share one number. What a
+state does with an event is a decision tree that grows as conditions are evaluated: only the conditions that the
+transitions need, in their order. The outcome depends on the answers alone, so it is worked out once and stored in the
+leaf.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ Test = Any
 
 
 class Kind(Enum):
-    """What a state is."""
+    """The kind of a state."""
 
     START = "start"
     NORMAL = "normal"
     PENDING = "pending"
-    """a match once its window has passed: a NOT pattern is at the end"""
+    """a match as soon as its time limit has passed, because a NOT pattern is at the end"""
     FINAL = "final"
     STOP = "stop"
     """a NOT pattern has matched"""
@@ -44,14 +44,14 @@ class Action(Enum):
     TAKE = "take"
     """the event becomes part of the match"""
     IGNORE = "ignore"
-    """the event is passed over"""
+    """the event is skipped"""
     PROCEED = "proceed"
-    """to another state, which looks at the same event"""
+    """another state looks at the same event"""
 
 
 @dataclass(eq=False)
 class Transition:
-    """A way out of a state. Compiling a greedy loop narrows the tests of those behind it."""
+    """A transition out of a state. Compiling a greedy loop narrows the tests of the states behind the loop."""
 
     action: Action
     target: State
@@ -80,13 +80,13 @@ class Automaton:
     states: tuple[State, ...]
     start: State
     conditions: tuple[IterativeCondition, ...]
-    """each once, the simple ones first; ``Test`` numbers them"""
+    """the distinct conditions, simple ones first; the numbers of a ``Test`` are indexes into it"""
     simple: int
-    """how many of them look at the event alone"""
+    """number of simple conditions, which look at the event alone"""
     window: int
-    """from the first event of a match, ms; 0 without"""
+    """the longest time between the first and the last event of a match (ms); 0: no limit"""
     state_windows: dict[str, int]
-    """from the event before, by the name of the state"""
+    """name of a state -> the longest time since the event before (ms)"""
 
 
 def negated(test: Test) -> Test:
@@ -94,7 +94,7 @@ def negated(test: Test) -> Test:
 
 
 def both(left: Test, right: Test) -> Test:
-    """``left and right``, in this order; what is always true falls away."""
+    """``left and right``, evaluated in this order; a part that is always true is left out."""
     if left is True:
         return right
     return left if right is True else ("and", left, right)
@@ -104,7 +104,7 @@ def both(left: Test, right: Test) -> Test:
 
 
 class Numbering:
-    """The conditions of a pattern, each with its number; simple ones come first."""
+    """Numbers the conditions of a pattern, simple ones first."""
 
     def __init__(self, steps: tuple[Step, ...]) -> None:
         found: dict[int, IterativeCondition] = {}
@@ -117,7 +117,7 @@ class Numbering:
         self._numbers = {id(condition): number for number, condition in enumerate(self.conditions)}
 
     def test(self, condition: IterativeCondition | None) -> Test:
-        """The test that a condition is; None is always true."""
+        """The numbered test for a condition; None is always true."""
         if condition is None:
             return True
         if isinstance(condition, AndCondition):
@@ -130,7 +130,7 @@ class Numbering:
 
 
 def conditions_of(steps: tuple[Step, ...]) -> list[IterativeCondition]:
-    """The conditions of all steps that are not made of others."""
+    """The conditions of all steps, with combined ones taken apart."""
     found: list[IterativeCondition] = []
     for step in steps:
         for condition in (step.condition, step.until):
@@ -151,50 +151,50 @@ def _leaves(condition: IterativeCondition) -> list[IterativeCondition]:
 # Decisions of a state
 
 PASS, LEAVE, TAKE = 0, 1, 2
-"""kinds of ``Move``: stay and pass over the event, go on without it, take it"""
+"""kinds of ``Move``: stay in the state without the event, leave it without the event, take the event"""
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One way on for a partial match."""
+    """A transition of a partial match, possibly over several states."""
 
     kind: int
     target: int
     """number of the state"""
     target_kind: Kind
     page: str
-    """under which name the event is taken"""
+    """name of the step that takes the event"""
     final: int | None
     """number of the final state that is reached without a further event"""
 
 
 UNCHANGED, ENDS, GOES_ON, SEVERAL = range(4)
-"""kinds of ``Outcome``: a partial match stays as it is (at the start: none begins); it is no more; it takes the event
-and goes on to one state; anything else"""
+"""kinds of ``Outcome``: the partial match is unchanged (at the start: none begins); it ends; it takes the event and
+goes to one state; anything else"""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a partial match in a state becomes."""
+    """What a partial match becomes when its state sees an event."""
 
     kind: int
     moves: tuple[Move, ...]
     target: int
-    """of GOES_ON: where to, and under which name the event is taken"""
+    """the next state, for the kind GOES_ON; ``page`` is the step that takes the event"""
     page: str
 
 
 class Question:
-    """A condition whose answer decides how to go on."""
+    """A condition whose answer decides how the tree continues."""
 
     __slots__ = ("answers", "condition", "ways")
 
     def __init__(self, condition: int, answers: dict[int, bool]) -> None:
         self.condition = condition
         self.answers = answers
-        """those on the way here"""
+        """number of a condition -> its answer, on the path from the root to this question"""
         self.ways: list[Question | Outcome | None] = [None, None]
-        """for False and True; None until it was needed"""
+        """the nodes for the answers False and True; None: not worked out yet"""
 
 
 class _Unanswered(Exception):
@@ -203,14 +203,14 @@ class _Unanswered(Exception):
 
 
 class Decisions:
-    """The trees of all states."""
+    """The decision trees of all states."""
 
     def __init__(self, automaton: Automaton) -> None:
         self._numbers = {id(state): number for number, state in enumerate(automaton.states)}
         self._states = automaton.states
         self.roots: list[Question | Outcome] = [self._node(state, {}) for state in automaton.states]
         self.iterative = [any(number >= automaton.simple for number in _asked(state)) for state in automaton.states]
-        """for each state whether it may ask a condition that looks at more than the event"""
+        """for each state, whether it may evaluate a condition that looks at more than the event"""
 
     def grow(self, state: int, question: Question, answer: bool) -> Question | Outcome:
         """The way on from a question that was not taken before."""
@@ -308,7 +308,7 @@ def _asked(state: State) -> set[int]:
 
 
 def _proceeding(states: list[State]) -> Iterator[State]:
-    """The states, and those that look at the same event after them."""
+    """The given states, and all states that see the same event through PROCEED transitions."""
     waiting, seen = list(states), set(map(id, states))
     while waiting:
         here = waiting.pop()

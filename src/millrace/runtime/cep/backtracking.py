@@ -1,8 +1,8 @@
-"""The matches of a pattern as the SQL standard has them: from each row on the preferred one, if there is any.
+"""Finds matches as the SQL standard defines them: for each first row the preferred match, if there is any.
 
-Nothing is tried twice: all ways that are still open go on together with each row, the preferred ones first, so a search
-goes on where it was when more rows come. A match is found as soon as no way is open that would be preferred to it.
-Where no definition looks at the rows before, ways that have come to the same position are one.
+All open ways through the pattern advance together with each row, preferred ones first, so nothing is tried twice and a
+search continues when more rows come. A match is found as soon as no preferred way is open. Where no definition looks at
+earlier rows, ways that reach the same position are merged.
 """
 
 from __future__ import annotations
@@ -15,67 +15,68 @@ from typing import Any, NamedTuple
 from millrace.runtime.cep.pattern_program import Followers, Program
 
 Row = tuple[Any, ...]
-"""what is kept of a row; the first value is its time in ms"""
+"""what the state stores of a row; its first value is the row's time in ms"""
 
 
 class Way(NamedTuple):
     """A way through the pattern that is open."""
 
     position: int
-    """where the last row was taken"""
+    """the position in the pattern that took the last row"""
     labels: bytes
     """the symbol of each row so far"""
     memory: Any
-    """what the definitions have noted"""
+    """what the definitions have recorded of the rows so far"""
 
 
 class Definitions(ABC):
-    """What a row must be for a variable."""
+    """The definitions of all variables: which rows they accept."""
 
     looks_back: bool
-    """whether that depends on the rows of the match before"""
+    """whether a definition depends on earlier rows of the match"""
     nothing: Any = None
     """the memory of no rows"""
 
     @abstractmethod
     def take(self, symbol: int, rows: Sequence[Row], at: int, way: Way, number: int) -> tuple[bytes, Any] | None:
-        """The labels and the memory of a way with row ``at`` of ``rows`` as this symbol; None: the row does not fit.
+        """The labels and the memory of a way after it takes row ``at`` of ``rows`` as this symbol; None: the row does
+        not fit.
 
         :param number: of the match, in its partition.
         """
 
 
 class Found(NamedTuple):
-    """What a search has found."""
+    """A match, or a row without match."""
 
     start: int
-    """the place in ``rows`` of its first row"""
+    """index in ``rows`` of the first row of the match"""
     labels: bytes | None
-    """the symbol of each row; None: no match begins at this row, and no other one has it"""
+    """the symbol of each row; None: the row is in no match"""
     number: int
     rows: list[Row]
 
 
 @dataclass
 class Partition:
-    """The rows of one partition that are still of interest, and how far the search has come. ``rows`` is never changed
-    but by appending, so those who look at it may keep it."""
+    """The rows of one partition that are still needed, and the progress of the search. ``rows`` is only appended to or
+    replaced, so callers may keep a reference."""
 
     rows: list[Row] = field(default_factory=list)
     base: int = 0
-    """the number of the first of them in the partition"""
+    """number in the partition of the first row in ``rows``"""
     start: int = 0
-    """where a match is looked for: a number in the partition, as those below"""
+    """number in the partition of the row at which a match is searched; the numbers below likewise"""
     fed: int = 0
     """the next row that the open ways have not seen"""
     ways: list[Way] | None = None
     """None: the search at ``start`` has not begun"""
     best: bytes | None = None
-    """the labels of what is the match if no way that is open ends in one"""
+    """labels of the match that is found if no open way reaches an end"""
     found: int = 0
-    """matches"""
+    """number of matches found"""
     covered: int = 0
-    """the rows before it were looked at, or are in a match"""
+    """number of the first row that was neither examined nor is in a match"""
 
 
 @dataclass(frozen=True)
@@ -86,26 +87,26 @@ class Matcher:
     definitions: Definitions
     skip: str = "PAST LAST ROW"
     target: tuple[int, ...] = ()
-    """the symbols that TO FIRST and TO LAST mean"""
+    """the symbols of the variable in TO FIRST or TO LAST"""
     target_name: str = ""
     within: int | None = None
-    """ms"""
+    """the longest time of a match (ms); None: no limit"""
     only_at_start: bool = False
-    """``^``"""
+    """whether a match must begin at the partition's first row (``^``)"""
     only_at_end: bool = False
-    """``$``"""
+    """whether a match must end at the partition's last row (``$``)"""
     back: int = 0
-    """how many rows before a match are looked at"""
+    """how many rows before a match definitions may look at"""
     ahead: int = 0
-    """how many rows after the last one of a match are looked at"""
+    """how many rows after a match's last row definitions may look at"""
     unmatched: bool = False
-    """whether rows that are in no match are given, too"""
+    """whether rows without match are returned, too"""
 
     def search(self, partition: Partition, horizon: int | None, ended: bool) -> Iterator[Found]:
-        """All that is decided now.
+        """All matches that are decided now.
 
-        :param horizon: no row comes any more with a time (ms) before it; None: not known.
-        :param ended: no row comes any more.
+        :param horizon: a lower limit of the time of later rows (ms); None: not known.
+        :param ended: whether no row follows.
         """
         while partition.start - partition.base < len(partition.rows):
             if not self._advance(partition, horizon, ended):
@@ -116,7 +117,7 @@ class Matcher:
     # -- one search -------------------------------------------------------------------------------------------------
 
     def _advance(self, partition: Partition, horizon: int | None, ended: bool) -> bool:
-        """Go on with the search at ``start``; False: it needs more rows."""
+        """Continue the search at ``start``; False: it needs more rows."""
         if partition.ways is None:
             self._begin(partition)
         rows, base = partition.rows, partition.base
@@ -137,7 +138,7 @@ class Matcher:
         return True
 
     def _is_over(self, limit: int | None, horizon: int | None) -> bool:
-        """Whether no row that comes can be in the match. With ``$`` one that comes still decides."""
+        """Whether no later row can be in the match. With ``$`` a later row still decides."""
         return limit is not None and horizon is not None and horizon >= limit and not self.only_at_end
 
     def _begin(self, partition: Partition) -> None:
@@ -167,14 +168,16 @@ class Matcher:
         self._settle(partition)
 
     def _open(self, position: int) -> tuple[int, ...]:
-        """Where a way may go on: what is not preferred to an end that it has reached is closed."""
+        """The positions at which a way may continue: those less preferred than an end that it has reached are left
+        out.
+        """
         followers = self._followers(position)
         if followers.accept is None or self.only_at_end:
             return followers.positions
         return followers.positions[: followers.accept]
 
     def _settle(self, partition: Partition) -> None:
-        """The first way that has reached an end is the best so far, and closes those behind it."""
+        """The first way that has reached an end is the best so far; all ways after it are closed."""
         if self.only_at_end:
             return
         assert partition.ways is not None
@@ -186,7 +189,7 @@ class Matcher:
                 return
 
     def _end(self, partition: Partition) -> None:
-        """There are no more rows."""
+        """Finish the search, because no rows follow."""
         if self.only_at_end:
             for way in partition.ways or ():
                 if self._followers(way.position).accept is not None:
@@ -200,7 +203,7 @@ class Matcher:
     # -- its end ----------------------------------------------------------------------------------------------------
 
     def _conclude(self, partition: Partition) -> Iterator[Found]:
-        """Give out what the search at ``start`` has found, and begin the next one."""
+        """Return the result of the search at ``start``, and begin the next one."""
         start, labels = partition.start, partition.best
         place = start - partition.base
         if labels is None:
@@ -216,9 +219,10 @@ class Matcher:
         partition.ways = partition.best = None
 
     def _skipped(self, labels: bytes) -> int:
-        """How many rows after the first row of a match the next one is looked for.
+        """The number of rows after the first row of a match at which the next search begins.
 
-        :raises ValueError: at this very row, which would find the same again; or at a row that the match does not have.
+        :raises ValueError: it would begin at the same row, and find the same match again; or at a row that the match
+            does not have.
         """
         if not labels or self.skip == "TO NEXT ROW":
             return 1
@@ -236,7 +240,7 @@ class Matcher:
         return place
 
     def _forget(self, partition: Partition) -> None:
-        """Let go of the rows that no search needs any more."""
+        """Remove the rows that no search needs any more."""
         keep = min(partition.start - self.back, partition.base + len(partition.rows))
         if keep > partition.base:
             partition.rows = partition.rows[keep - partition.base :]

@@ -1,9 +1,9 @@
-"""From a pattern to states and transitions, and the rules that a whole pattern must keep.
+"""Compiles a pattern to states and transitions, and checks the rules for whole patterns.
 
-The states are made from the last step to the first one, as in Flink: their order decides the names of a step's states,
-and the order of transitions decides in which order matches are found. What looks odd here (a loop's window is on all of
-its states but one; a greedy loop narrows the tests behind it) is what Flink's automaton does. Rules of single calls are
-checked where the pattern is built.
+As in Flink, states are made from the last step to the first one: this order decides the names of a step's states, and
+the order of transitions decides in which order matches are found. What looks odd here (the time limit of a loop is on
+all of its states but one; a greedy loop narrows the tests of the states behind it) is what Flink's automaton does.
+Rules for single calls are checked where the pattern is built.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from millrace.runtime.cep.description import Contiguity, MalformedPatternExcepti
 
 
 def check_pattern(pattern: PatternDescription) -> None:
-    """Names, and the target of skipping.
+    """Check the names of the steps, and the target of the skip strategy.
 
     :raises MalformedPatternException: a rule is broken.
     """
@@ -38,7 +38,8 @@ def check_pattern(pattern: PatternDescription) -> None:
 
 
 def check_windows(pattern: PatternDescription, window: int | None, state_windows: dict[str, int]) -> None:
-    """Windows between events against that of the whole match, and what a NOT pattern at the end waits for.
+    """Check the time limits between events against that of the whole match, and that a NOT pattern at the end has a
+    time limit.
 
     :raises MalformedPatternException: a rule is broken.
     """
@@ -56,7 +57,7 @@ def check_windows(pattern: PatternDescription, window: int | None, state_windows
 
 
 def check_automaton(automaton: Automaton) -> None:
-    """What could not run: a NOT pattern in front of the first event, a loop over nothing.
+    """Check for automatons that can't run: a NOT pattern before the first event, a loop over nothing.
 
     :raises MalformedPatternException: a rule is broken.
     """
@@ -74,7 +75,7 @@ def check_automaton(automaton: Automaton) -> None:
 
 
 def single_steps(steps: tuple[Step, ...]) -> Iterator[Step]:
-    """The steps that are no groups, also those in groups."""
+    """The steps that are not groups, including those in groups."""
     for step in steps:
         if step.group is None:
             yield step
@@ -87,7 +88,7 @@ def _targets(state: State) -> list[State]:
 
 
 def _proceeding(state: State) -> Iterator[State]:
-    """A state, and those that may look at the same event after it."""
+    """The state itself, and all states that see the same event through PROCEED transitions."""
     seen, waiting = {id(state)}, [state]
     while waiting:
         here = waiting.pop()
@@ -126,7 +127,7 @@ def compile_pattern(pattern: PatternDescription) -> Automaton:
 
 @dataclass(frozen=True)
 class _Place:
-    """A step in its sequence; ``group`` is the group that the sequence makes up."""
+    """A step in its sequence; ``group`` is the group that contains the sequence."""
 
     steps: tuple[Step, ...]
     group: Step | None
@@ -148,7 +149,7 @@ class _Place:
 
 
 class _Builder:
-    """The states so far."""
+    """Builds the states of a pattern; holds those built so far."""
 
     def __init__(self, steps: tuple[Step, ...]) -> None:
         self.states: list[State] = []
@@ -158,14 +159,14 @@ class _Builder:
         self._names: set[str] = set()
         self._stops: dict[str, State] = {}
         self._first_of_loop: dict[int, bool] = {}
-        """group -> whether its states that are made now are those of its first round"""
+        """group -> whether the states being made belong to its first round"""
         self._originals: dict[str, State] = {}
-        """state behind a greedy loop with ``until`` -> what it was before its tests were narrowed"""
+        """state after a greedy loop with ``until`` -> the state before its tests were narrowed"""
 
     # Sequences and steps
 
     def behind_first(self, place: _Place, sink: State) -> State:
-        """The states of all steps of a sequence but the first; the one that the first step leads to."""
+        """Make the states of all steps of a sequence except the first; returns the one that the first step leads to."""
         for index in range(len(place.steps) - 1, 0, -1):
             here = place.at(index)
             if here.step.contiguity is Contiguity.NOT_FOLLOW:
@@ -180,7 +181,8 @@ class _Builder:
         return sink
 
     def _not_follow(self, place: _Place, sink: State) -> State:
-        """Only at the end there is a state: others are added to the states before (``_add_stops``)."""
+        """Make the state of a NOT pattern, which has one only at the end: others are added to the states before
+        (``_add_stops``)."""
         if sink.kind is not Kind.FINAL or not (place.step.within_previous is not None or self.window):
             return sink
         waiting = self._create(place, Kind.PENDING, taking=True)
@@ -198,7 +200,7 @@ class _Builder:
         return state
 
     def step(self, place: _Place, sink: State) -> State:
-        """The states of a step that is no NOT pattern; the first of them."""
+        """Make the states of a step that is not a NOT pattern; returns the first of them."""
         step, times = place.step, place.step.quantifier.times
         if step.quantifier.looping:
             self._set_first_of_loop(step, False)
@@ -238,7 +240,8 @@ class _Builder:
     def _single(
         self, place: _Place, sink: State, after: State | None, take: Test, ignore: Test | None, optional: bool
     ) -> State:
-        """A state that takes one event and leads to ``sink``; one that may be left out goes on to ``after``."""
+        """Make a state that takes one event and leads to ``sink``; the state of an optional step leads to ``after``,
+        too."""
         step = place.step
         if step.group is not None:
             return self._group(place, sink, after, optional)
@@ -264,7 +267,7 @@ class _Builder:
         return state
 
     def _loop(self, place: _Place, sink: State) -> State:
-        """The state that takes any number of events."""
+        """Make the state that takes any number of events."""
         step = place.step
         if step.group is not None:
             return self._group_loop(place, sink)
@@ -316,7 +319,7 @@ class _Builder:
     # States
 
     def create(self, name: str, page: str, kind: Kind) -> State:
-        """A new state with a name of its own."""
+        """Make a state with a unique name."""
         unique, count = name, 0
         while unique in self._names:
             unique, count = f"{name}:{count}", count + 1
@@ -326,7 +329,7 @@ class _Builder:
         return state
 
     def _create(self, place: _Place, kind: Kind, taking: bool) -> State:
-        """A state of a step; if it takes events, the step's window from the event before is on it."""
+        """Make a state of a step. If it takes events, the step's time limit since the event before applies to it."""
         step, times = place.step, place.step.quantifier.times
         state = self.create(step.name, step.name, kind)
         if taking:
@@ -342,7 +345,8 @@ class _Builder:
         return copy
 
     def _without_nots(self, place: _Place, state: State) -> State:
-        """Behind a step that may be left out: what was excluded before it is not excluded any more once it matched."""
+        """A state after an optional step, for the case that the step has matched: the NOT patterns before the step
+        don't apply any more."""
         excluded = [step.name for step in _nots_before(place)]
         if not excluded or not place.step.quantifier.optional:
             return state
@@ -364,7 +368,7 @@ class _Builder:
         return stop
 
     def _add_stops(self, place: _Place, state: State) -> None:
-        """What the NOT patterns right before a step exclude."""
+        """Add the events that NOT patterns right before a step exclude."""
         for step in _nots_before(place):
             excluded = self._test_of(step, place.group)
             state.add(PROCEED, self._stop(step.name, excluded), excluded)
@@ -381,7 +385,8 @@ class _Builder:
         return None if step.until is None else self.numbering.test(step.until)
 
     def _with_until(self, test: Test | None, until: Test | None, taking: bool) -> Test | None:
-        """``test`` as long as ``until`` has not been met. None is what is never tested: only taking then asks."""
+        """``test``, as long as ``until`` has not held. None is a missing test: for taking it becomes the test that
+        ``until`` has not held, otherwise it stays None."""
         if until is None:
             return test
         if test is not None:
@@ -401,7 +406,7 @@ class _Builder:
         return self._in_group(True, place.group, True)
 
     def _ignore_test(self, place: _Place) -> Test | None:
-        """What may be passed over before the step; None for nothing."""
+        """The test for events that may be skipped before the step; None: none may be skipped."""
         contiguity = place.step.contiguity
         if place.heads_group:
             group = place.group
@@ -411,7 +416,7 @@ class _Builder:
         return self._passing(place, contiguity)
 
     def _inner_ignore_test(self, place: _Place) -> Test | None:
-        """The same between the repetitions of the step."""
+        """The test for events that may be skipped between two repetitions of the step; None: none may be skipped."""
         quantifier = place.step.quantifier
         if place.heads_group:
             assert place.group is not None
@@ -445,13 +450,15 @@ def _least(times: Times | None) -> int:
 
 
 def _narrow(state: State, take: Test) -> None:
-    """Whatever leaves this state does so only with events that a greedy loop does not take."""
+    """Narrow all transitions that leave this state to events that a greedy loop does not take."""
     for each in state.transitions:
         each.test = both(each.test, negated(take))
 
 
 def _nots_before(place: _Place) -> list[Step]:
-    """The NOT patterns before a step, as far back as steps may be left out."""
+    """The NOT patterns that apply before a step: those right before it, and those before optional steps in front of
+    it.
+    """
     found = []
     for index in range(place.index - 1, -1, -1):
         step = place.steps[index]

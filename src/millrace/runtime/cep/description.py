@@ -1,11 +1,12 @@
-"""What a pattern is, as frozen data: conditions on events, steps one after the other, windows, the skip strategy.
+"""A pattern as frozen data: conditions on events, a sequence of steps, time limits, the skip strategy.
 
-The handles of ``millrace.cep`` and MATCH_RECOGNIZE both build this; the compiler makes states and transitions of it.
-All times are milliseconds. A condition is called at most once per event and state of the automaton (a simple one once
-per event), in Flink's order: the right side of an ``AndCondition`` only if the left one holds.
+The handles of ``millrace.cep`` and MATCH_RECOGNIZE both build this description; the compiler turns it into states and
+transitions. All times are milliseconds. As in Flink, a condition is evaluated at most once per event and state of the
+automaton (a simple one once per event); the right side of an ``AndCondition`` is evaluated only if the left one holds.
 
-``fingerprint`` is what a pattern's partial matches depend on, as a short text: state goes on only with the same.
-Conditions are no part of it, since functions can't be compared: with other conditions partial matches go on.
+``fingerprint`` is a short text of everything that partial matches in state depend on: state can be restored only for a
+pattern with the same text. Conditions are no part of it, since functions can't be compared; after a change of
+conditions partial matches continue.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from millrace.util.record import Record
 
 
 class Context(ABC):
-    """What an iterative condition sees beside the event."""
+    """The context of an iterative condition, besides the event."""
 
     @abstractmethod
     def get_events_for_pattern(self, name: str) -> Sequence[Any]:
@@ -32,7 +33,7 @@ class Context(ABC):
 
     @abstractmethod
     def timestamp(self) -> int:
-        """The event's timestamp, ms; in processing time when it came."""
+        """The event's timestamp (ms); in processing time the time of its arrival."""
 
     @abstractmethod
     def current_processing_time(self) -> int:
@@ -40,7 +41,7 @@ class Context(ABC):
 
 
 class IterativeCondition(Function):
-    """A condition that may look at what was matched before.
+    """A condition that may look at the events matched before.
 
     >>> class Rising(IterativeCondition):
     ...     def filter(self, value, context):
@@ -89,7 +90,7 @@ class RichIterativeCondition(IterativeCondition):
         self._runtime_context = runtime_context
 
     def get_runtime_context(self) -> RuntimeContext:
-        """What the operator has around it."""
+        """The operator's runtime context."""
         if self._runtime_context is None:
             raise RuntimeError("The runtime context has not been initialized.")
         return self._runtime_context
@@ -137,7 +138,7 @@ class ColumnCondition(SimpleCondition):
 
 
 class AndCondition(IterativeCondition):
-    """Both hold; the right one is not asked if the left one does not."""
+    """True if both conditions hold; the right one is not evaluated if the left one is False."""
 
     def __init__(self, left: IterativeCondition, right: IterativeCondition) -> None:
         self.left, self.right = left, right
@@ -147,7 +148,7 @@ class AndCondition(IterativeCondition):
 
 
 class OrCondition(IterativeCondition):
-    """One of them holds; the right one is not asked if the left one does."""
+    """True if one of the two conditions holds; the right one is not evaluated if the left one is True."""
 
     def __init__(self, left: IterativeCondition, right: IterativeCondition) -> None:
         self.left, self.right = left, right
@@ -157,7 +158,7 @@ class OrCondition(IterativeCondition):
 
 
 class NotCondition(IterativeCondition):
-    """The other one does not hold."""
+    """True if the negated condition is False."""
 
     def __init__(self, negated: IterativeCondition) -> None:
         self.negated = negated
@@ -170,18 +171,18 @@ class NotCondition(IterativeCondition):
 
 
 class Contiguity(Enum):
-    """What may lie between a step and the one before it. The values are Flink's names (``ConsumingStrategy``).
+    """Which events may lie between a step and the one before it. The values are Flink's names (``ConsumingStrategy``).
 
     >>> Pattern.begin("a").next("b").get_quantifier().consuming_strategy.name
     'STRICT'
     """
 
     STRICT = "STRICT"
-    """nothing: ``next``"""
+    """no event: ``next``"""
     RELAXED = "SKIP_TILL_NEXT"
-    """what does not match: ``followed_by``"""
+    """events that do not match the step: ``followed_by``"""
     RELAXED_ANY = "SKIP_TILL_ANY"
-    """anything: ``followed_by_any``"""
+    """any events: ``followed_by_any``"""
     NOT_NEXT = "NOT_NEXT"
     """the very next event must not match this step"""
     NOT_FOLLOW = "NOT_FOLLOW"
@@ -189,12 +190,12 @@ class Contiguity(Enum):
 
     @property
     def is_not(self) -> bool:
-        """Whether the step is one that must not come."""
+        """Whether the step must not occur."""
         return self in (Contiguity.NOT_NEXT, Contiguity.NOT_FOLLOW)
 
 
 class WithinType(Enum):
-    """What a window bounds: the whole match, or the distance from the event before.
+    """What a time limit applies to: the whole match, or the time since the event before.
 
     >>> pattern = Pattern.begin("a").next("b").within(Time.seconds(10), WithinType.PREVIOUS_AND_CURRENT)
     """
@@ -210,7 +211,7 @@ class Times(Record):
     most: int | None
     """None: any number from ``least`` on (a loop)"""
     window: int | None = None
-    """from the event before to the first one of the loop, as Flink bounds it; None for no bound"""
+    """the longest time (ms) from the event before to the first event of the loop, as in Flink; None: no limit"""
 
 
 class Quantifier(Record):
@@ -241,17 +242,18 @@ class Step(Record):
     """None: every event matches"""
     quantifier: Quantifier = ONCE
     until: IterativeCondition | None = None
-    """ends a loop; its event is not taken by the loop"""
+    """condition that ends a loop; the loop does not take the event"""
     group: tuple[Step, ...] | None = None
     """the steps of a group; its name is GROUP, and it has no condition"""
     within: int | None = None
-    """from the first event of the match to its last (FIRST_AND_LAST); the least of all steps counts"""
+    """the longest time (ms) between the first and the last event of a match (FIRST_AND_LAST); the least of all steps
+    counts"""
     within_previous: int | None = None
-    """from the event before to this step's (PREVIOUS_AND_CURRENT)"""
+    """the longest time (ms) between the event before and the event of this step (PREVIOUS_AND_CURRENT)"""
 
 
 class SkipKind(Enum):
-    """Where matching goes on after a match. The values are the kinds of Flink's JSON form."""
+    """Where matching continues after a match. The values are the kinds of Flink's JSON form."""
 
     NO_SKIP = "NO_SKIP"
     SKIP_TO_NEXT = "SKIP_TO_NEXT"
@@ -322,31 +324,31 @@ def _name(step: Step) -> str:
 
 @dataclass(frozen=True)
 class PatternUpdate:
-    """A version of a pattern, or its end."""
+    """A version of a pattern, or its removal."""
 
     id: str
     version: int
     pattern: str | None
-    """its text; None: the pattern is not looked for any more"""
+    """the pattern's text; None: the pattern is removed"""
     function: str = ""
-    """the name of the function that hears of its matches; empty where there is but one"""
+    """name of the function that gets the pattern's matches; empty: there is only one function"""
 
 
 @dataclass(frozen=True)
 class PatternUpdates:
-    """What one message says."""
+    """The pattern updates of one message."""
 
     updates: tuple[PatternUpdate, ...]
     whole: bool = False
-    """whether these are all patterns: others are not looked for any more, and an older version may come back"""
+    """whether these are all patterns: others are removed, and an older version may come back"""
 
 
 class PatternReader(ABC):
-    """Reads messages and the texts of patterns; raises whatever says what is wrong with them."""
+    """Reads messages and the texts of patterns; raises an error that says what is wrong with them."""
 
     @abstractmethod
     def updates(self, message: Any) -> PatternUpdates:
-        """What a message says."""
+        """The pattern updates in a message."""
 
     @abstractmethod
     def pattern(self, update: PatternUpdate) -> PatternDescription:

@@ -1,4 +1,4 @@
-"""What a user writes to hear of matches: ``PatternProcessFunction`` and its shorter siblings."""
+"""The functions that a user writes to process matches: ``PatternProcessFunction`` and its simpler variants."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from millrace.common.functions.function_base import Function, RuntimeContext
 from millrace.common.output_tag import OutputTag
 
 Match = dict[str, list[Any]]
-"""name of a pattern -> its events, in the order of their first ones"""
+"""name of a step -> its events; steps are in the order of their first events"""
 Results = Iterable[Any] | None
 
 
 class PatternContext(ABC):
-    """What a function sees beside the match."""
+    """The context of a function for a match."""
 
     @abstractmethod
     def output(self, output_tag: OutputTag, value: Any) -> None:
@@ -23,14 +23,16 @@ class PatternContext(ABC):
 
     @abstractmethod
     def timestamp(self) -> int:
-        """Of the match's last event, or when time passed that made it a match or let it time out; ms."""
+        """Timestamp (ms) of the match's last event, or the time at which a time limit completed the match or ended
+        it.
+        """
 
     @abstractmethod
     def current_processing_time(self) -> int:
-        """The clock, ms."""
+        """The processing time (ms)."""
 
     def pattern_id(self) -> str | None:
-        """Of several patterns (``CEP.dynamic_patterns``) the one that the match is of; None where there is but one."""
+        """The id of the match's pattern, with several patterns (``CEP.dynamic_patterns``); None with one pattern."""
         return None
 
     def pattern_version(self) -> int | None:
@@ -39,7 +41,7 @@ class PatternContext(ABC):
 
 
 class PatternProcessFunction(Function):
-    """Hears of each match; yields results, or ``(OutputTag, value)`` for a side output.
+    """Processes each match; yields results, or ``(OutputTag, value)`` for a side output.
 
     >>> class Pairs(PatternProcessFunction):
     ...     def process_match(self, match, ctx):
@@ -54,11 +56,11 @@ class PatternProcessFunction(Function):
 
     @abstractmethod
     def process_match(self, match: Match, ctx: PatternContext) -> Results:
-        """A match has been found."""
+        """Process a match."""
 
 
 class TimedOutPartialMatchHandler(ABC):
-    """Mixed into a PatternProcessFunction: hears of partial matches that have timed out, too.
+    """Mixed into a PatternProcessFunction: also processes partial matches that have timed out.
 
     >>> class Pairs(PatternProcessFunction, TimedOutPartialMatchHandler):
     ...     def process_match(self, match, ctx):
@@ -69,7 +71,7 @@ class TimedOutPartialMatchHandler(ABC):
 
     @abstractmethod
     def process_timed_out_match(self, match: Match, ctx: PatternContext) -> Results:
-        """A partial match is given up; ``ctx.timestamp()`` is when its window ended."""
+        """Process a partial match that has timed out; ``ctx.timestamp()`` is the time of its time-out."""
 
 
 class PatternSelectFunction(Function):
@@ -162,7 +164,7 @@ class Select(PatternProcessFunction):
 
 
 class SelectOrTimeout(Select, TimedOutPartialMatchHandler):
-    """The same, with the results of time-outs in a side output."""
+    """``Select`` that also sends the results of timed-out partial matches to a side output."""
 
     def __init__(
         self,

@@ -1,13 +1,13 @@
-"""What the automaton knows of one key: partial matches, and matches that wait for earlier ones.
+"""The state of the automaton for one key: partial matches, and complete matches that wait for earlier ones.
 
 The events of a partial match are a chain that leads back from the last event to the first one. A link never changes, so
-partial matches that have the same events up to some point share the links until there.
+partial matches with the same first events share those links.
 
-While it works a ``KeyState`` is changed in place. Stored, a small one is packed: into bytes where its events are plain
-data, so that a million keys with one partial match each fit into memory. A large one stays as it is, since packing it
-for every event would cost more than the event. Earlier versions stored nodes, and edges with versions between them: a
-node is an event under the name of a step, and a partial match of some version goes back along the edges of compatible
-versions.
+``KeyState`` is changed in place while events are processed. For storage a small one is packed: into bytes where its
+events are plain data, so that a million keys with one partial match each fit into memory. A large one is stored as the
+object, since packing it for every event would cost more than processing the event. Earlier versions stored nodes, and
+edges with versions between them: a node is an event under the name of a step, and a partial match of some version goes
+back along the edges of compatible versions.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def path(link: Link) -> list[Link]:
 
 
 def events_by_name(link: Link) -> dict[str, list[Any]]:
-    """The match that a chain is: name of the step -> its events, in the order of the first ones."""
+    """The match of a chain: name of a step -> its events; steps are in the order of their first events."""
     found: dict[str, list[Any]] = {}
     for _, page, event, _, _ in path(link):
         known = found.get(page)
@@ -54,7 +54,7 @@ def events_by_name(link: Link) -> dict[str, list[Any]]:
 
 
 def links_of(ends: Iterable[Link]) -> list[Link]:
-    """All links of some chains, each once and behind the one that it leads back to."""
+    """All links of some chains, each once and after the link that it leads back to."""
     seen: set[int] = set()
     found: list[Link] = []
     for end in ends:
@@ -79,9 +79,9 @@ _SINGLE_EDGE = 6
 def unpacked(
     packed: tuple[Any, ...], made: Callable[[Any], Any] | None
 ) -> tuple[int, int, list[Partial], list[Partial]]:
-    """(timestamp of the last event, how many of that time, partial matches, complete ones).
+    """(timestamp of the last event, number of events with it, partial matches, complete matches).
 
-    :param made: what makes an event of its plain data.
+    :param made: makes an event of its plain data.
     """
     if len(packed) == _SINGLE_EDGE:
         number, page, event, time, _, _ = packed
@@ -111,7 +111,7 @@ class _Chains:
         self._known: dict[tuple[int, int], Link] = {}
 
     def link(self, number: int, version: Version) -> Link | None:
-        """The chain that a partial match of a version has; None: its events are gone."""
+        """The chain of a partial match with some version; None: its events were removed."""
         ways: list[tuple[int, int]] = []
         at: int | None = number
         while at is not None:
@@ -131,7 +131,7 @@ class _Chains:
 
 
 def _onward(edges: Any, version: Version) -> int | None:
-    """Which edge a partial match goes back along: the last one, as it always was."""
+    """The number of the edge along which a partial match goes back: the last compatible one."""
     places = [place for place, edge in enumerate(edges) if _compatible(version, edge[1])]
     return places[-1] if places else None
 
@@ -145,44 +145,44 @@ def _compatible(version: Version, edge: Version) -> bool:
 
 # The state of a key
 
-"""(number of the state, link of the last event, timestamp and id of the first event)"""
 Stored = Any
 """bytes, a tuple, or a ``KeyState``"""
 
 _SMALL = 6
-"""links of a state that is packed, at most; and partial matches"""
+"""the most links, and the most partial matches, of a state that is packed for storage"""
 _COUNTED_AGAIN = 64
-"""The links of a large state are counted again when so small a part of their number of events has come."""
+"""The links of a large state are counted again after 1/``_COUNTED_AGAIN`` as many events."""
 
 
 class KeyState:
-    """The start state is not among the partial matches."""
+    """The partial matches of one key. The start state is not among them."""
 
     __slots__ = ("begun", "completed", "event_number", "kept", "numbers", "partials", "since", "time")
 
     def __init__(self) -> None:
         self.partials: list[Partial] = []
-        """in the order of their first events"""
+        """partial matches in the order of their first events"""
         self.numbers: bytearray | None = None
-        """the numbers of their states, where there are many of them"""
+        """the state number of each partial match, where there are many partial matches; else None"""
         self.completed: list[Partial] = []
-        """a heap"""
+        """complete matches that wait for earlier ones, as a heap by first event"""
         self.time = 0
-        """the timestamp of the last event that was taken, and how many of that time were"""
+        """the timestamp (ms) of the last event taken; ``event_number`` is how many events with this timestamp were
+        taken"""
         self.event_number = 0
         self.begun = False
-        """whether an event has begun a partial match; for whoever sets it to False before, and not kept"""
+        """whether an event has begun a partial match since the caller set it to False; not stored"""
         self.kept = 0
-        """about how many links there were when it was stored, ``since`` events ago"""
+        """about how many links there were when the state was last packed or counted, ``since`` events ago"""
         self.since = 0
 
     @property
     def idle(self) -> bool:
-        """Whether there is nothing to remember."""
+        """Whether there are neither partial nor complete matches."""
         return not self.partials and not self.completed
 
     def links(self) -> list[Link]:
-        """All links, each behind the one that it leads back to."""
+        """All links, each after the one that it leads back to."""
         return links_of([partial[1] for both in (self.partials, self.completed) for partial in both])
 
     def __reduce__(self) -> Any:
@@ -190,7 +190,10 @@ class KeyState:
 
 
 def store(state: KeyState, events: int = 1) -> Stored:
-    """The form in which a state is kept, so many events after it was stored last."""
+    """The form in which a state is stored.
+
+    :param events: number of events since it was last stored.
+    """
     state.since += events
     if state.kept > _SMALL and state.since * _COUNTED_AGAIN < state.kept:
         return state
@@ -219,13 +222,13 @@ def load(stored: Stored) -> KeyState:
 
 
 _shared_names: dict[tuple[str, ...], list[str]] = {}
-"""Rows share the list of their names."""
+"""names of a row -> the list of names that equal rows share"""
 
 
 def _values(row: Row) -> tuple[Any, ...]:
-    """What there is to a row.
+    """The values of a row.
 
-    :raises ValueError: more than its names and values.
+    :raises ValueError: the row has more than names and values.
     """
     if row._row_kind is not RowKind.INSERT:
         raise ValueError
@@ -239,13 +242,13 @@ def _row(values: tuple[Any, ...]) -> Row:
 
 
 _SINGLE, _WHOLE = 5, 3
-"""lengths of the two forms; those of ``earlier_state`` have others"""
+"""lengths of the two packed forms; the forms of earlier versions have other lengths"""
 
 
 def _packed(state: KeyState, links: list[Link], plain: Callable[[Any], Any] | None = None) -> tuple[Any, ...]:
-    """Plain data. A single event that has begun a match, the most frequent case, takes the least.
+    """The state as plain data. A single event that has begun a match, the most frequent case, has the shortest form.
 
-    :param plain: what makes plain data of an event.
+    :param plain: makes plain data of an event.
     """
     made = [each[EVENT] if plain is None else plain(each[EVENT]) for each in links]
     if len(state.partials) == 1 == len(links) and not state.completed:

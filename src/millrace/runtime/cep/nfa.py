@@ -1,11 +1,11 @@
-"""The automaton at work on the events of one key, in the order of time.
+"""Runs the automaton of a pattern on the events of one key, in the order of time.
 
-It finds what Flink's does, in the same order, with less: partial matches are a list, which stays in the order of their
-first events; the start state is none of them; their events are chains that share what they have in common; and a
-partial match that an event leaves as it is costs a look at a list.
+It finds the matches that Flink finds, in the same order, with less work: partial matches are a list in the order of
+their first events, without the start state; their events are chains that share common links; and a partial match that
+an event does not change costs one look at the list.
 
-The order of matches depends on a binary heap whose ties come out as those of Java's ``PriorityQueue``. Its entries are
-compared by their ``order`` alone, so ``heapq`` (which also sifts in another way) will not do.
+The order of matches depends on a binary heap that breaks ties as Java's ``PriorityQueue`` does. Only the ``order`` of
+entries is compared, so ``heapq`` (which also sifts differently) can't be used.
 """
 
 from __future__ import annotations
@@ -81,16 +81,16 @@ class SkipError(RuntimeError):
 
 
 class Skipping:
-    """A skip strategy at work."""
+    """Applies a skip strategy."""
 
     def __init__(self, skip: Skip) -> None:
         self._kind, self._name, self._throw = skip.kind, skip.name, skip.throw_on_miss
         self.skips = skip.kind is not SkipKind.NO_SKIP
         self.inclusive = skip.kind in (SkipKind.SKIP_TO_NEXT, SkipKind.SKIP_PAST_LAST_EVENT)
-        """whether what begins with the event of ``until`` is dropped, too"""
+        """whether partial matches that begin with the event of ``until`` are dropped, too"""
 
     def until(self, match: Partial) -> EventId | None:
-        """What begins before this event is dropped; None: nothing is.
+        """The event before which dropped matches begin; None: nothing is dropped.
 
         :raises SkipError: there is no such event in the match, or it is the first one.
         """
@@ -115,11 +115,11 @@ class Skipping:
 Match = dict[str, list[Any]]
 """name of a step -> its events"""
 Answers = list[bool | None]
-"""for each condition whether the event meets it, None where nobody has asked"""
+"""for each condition whether it holds for the event; None: not evaluated yet"""
 
 
 class ConditionError(Exception):
-    """A condition has failed; the cause says how, ``event`` on what."""
+    """A condition has raised an error, which is the cause; ``event`` is the event it was evaluated for."""
 
     def __init__(self, event: Any) -> None:
         super().__init__(event)
@@ -127,11 +127,11 @@ class ConditionError(Exception):
 
 
 MOST_COLUMNS = 62
-"""So many conditions on columns are answered beforehand: as bits of a number."""
+"""The most conditions on columns that are evaluated for all events in advance, one bit of an int64 each."""
 MANY = 32
-"""So many partial matches of a key are not looked at one by one."""
+"""From this number of partial matches of a key on, only those in states that react to the event are visited."""
 FEW = 2
-"""So many of them may become none or several in place."""
+"""The most partial matches that are inserted or removed in place; for more the list is built again."""
 
 
 def _by_first_event(partial: Partial) -> tuple[int, int]:
@@ -139,10 +139,10 @@ def _by_first_event(partial: Partial) -> tuple[int, int]:
 
 
 class Nfa:
-    """Advances the states of keys; itself it keeps nothing of them.
+    """Advances the states of keys. The ``KeyState`` is the caller's: this object stores nothing of a key.
 
     :param clock: the processing time that conditions see, ms.
-    :param timeouts: whether ``prune`` tells the partial matches that have timed out.
+    :param timeouts: whether ``prune`` returns the partial matches that have timed out.
     """
 
     def __init__(
@@ -158,7 +158,7 @@ class Nfa:
         self.now = clock
         self.timeouts = timeouts
         self.window = automaton.window
-        """from the first event of a match, ms; 0 without"""
+        """the longest time between the first and the last event of a match (ms); 0: no limit"""
         windows = automaton.state_windows
         self.state_windows = {
             number: windows[state.name] for number, state in enumerate(automaton.states) if windows.get(state.name)
@@ -170,11 +170,11 @@ class Nfa:
             if isinstance(condition, ColumnCondition)
         ]
         self.columns = columns[:MOST_COLUMNS]
-        """the conditions that are answered beforehand, with their numbers"""
+        """the conditions that are evaluated in advance, with their numbers"""
         self._unknown: Answers = [None] * len(automaton.conditions)
         self._only_columns = len(self.columns) == len(automaton.conditions)
         self._of_code: dict[int, dict[int, Outcome]] = {}
-        """what states do with events, by the answers of all conditions, where these are on columns"""
+        """code of an event -> number of a state -> outcome, filled only where all conditions are on columns"""
 
     def open(self, runtime_context: RuntimeContext) -> None:
         """Open the conditions."""
@@ -188,7 +188,7 @@ class Nfa:
             condition.close()
 
     def codes(self, events: Sequence[Any]) -> list[int]:
-        """For each event what the conditions on columns say of it, a bit each, for ``advance``."""
+        """For each event the answers of the conditions on columns as the bits of a number, for ``advance``."""
         if not self.columns:
             return [0] * len(events)
         codes = np.zeros(len(events), np.int64)
@@ -198,9 +198,9 @@ class Nfa:
         return found
 
     def advance(self, state: KeyState, event: Any, timestamp: int, code: int, begins: bool = True) -> list[Match]:
-        """Take the next event of a key; the matches that it completes.
+        """Process the next event of a key, and return the matches that it completes.
 
-        :param code: what ``codes`` has said of the event.
+        :param code: the code that ``codes`` gave for the event.
         :param begins: whether the event may begin a match, too.
         """
         outcomes = self._of_code.get(code)
@@ -268,8 +268,8 @@ class Nfa:
     def _follow_some(
         self, question: _Question, outcomes: dict[int, Outcome], event_id: int, finals: list[Partial]
     ) -> bool:
-        """Many partial matches: most wait for an event that this one is not, and are not looked at. Whether any
-        changes."""
+        """Process an event for a key with many partial matches: only those in states that react to it are visited.
+        Returns whether any has changed."""
         state, event, time = question.state, question.event, question.time
         partials, iterative = state.partials, self._iterative
         numbers = state.numbers
@@ -304,7 +304,7 @@ class Nfa:
                 partials[place : place + 1] = new
                 numbers[place : place + 1] = _numbers(new)
             return bool(replaced)
-        # Each of these would move all that is behind it.
+        # Each insertion or removal in place would move the whole rest of the list, so it is built again.
         left, left_numbers, since = list[Partial](), bytearray(), 0
         for place, new in replaced:
             left += partials[since:place]
@@ -316,8 +316,8 @@ class Nfa:
         return True
 
     def prune(self, state: KeyState, time: int) -> tuple[list[Match], list[tuple[Match, int]]]:
-        """Time has come to ``time``: the matches of NOT patterns that have passed, and the partial matches that have
-        timed out, each with the time when it did."""
+        """Advance time to ``time`` (ms): returns the matches of NOT patterns whose time limit has passed, and the
+        partial matches that have timed out, each with the time of its time-out."""
         partials, window = state.partials, self.window
         if not self.state_windows and (not window or not partials or time - partials[0][2] < window):
             return [], []
@@ -335,7 +335,7 @@ class Nfa:
                 kept.append(partial)
                 continue
             else:
-                # The others began later.
+                # All others began later.
                 kept = partials[place:]
                 break
             if number in self._pending:
@@ -350,7 +350,8 @@ class Nfa:
         return self._complete(state, passed), timeouts
 
     def _asked(self, question: _Question, number: int, partial: Partial | None) -> Outcome:
-        """What a state does with the event; ``partial`` (None: one that has not begun) is what conditions see."""
+        """The outcome of the event in a state. Conditions see the partial match ``partial``; None: no match has
+        begun."""
         node: Any = self._roots[number]
         context = None
         answers = question.answers
@@ -371,14 +372,14 @@ class Nfa:
         return outcome
 
     def answers(self, code: int) -> Answers:
-        """What the conditions on columns have said, and None for the others."""
+        """The answers of the conditions on columns, from the bits of ``code``; None for the other conditions."""
         answers = self._unknown.copy()
         for bit, (number, _) in enumerate(self.columns):
             answers[number] = bool(code >> bit & 1)
         return answers
 
     def _complete(self, state: KeyState, finals: list[Partial]) -> list[Match]:
-        """Matches that can be told now, in order, after which others may be dropped."""
+        """The matches that can be emitted now, in order. The skip strategy may drop others after each of them."""
         completed, skipping = state.completed, self._skipping
         for final in finals:
             push(completed, final, _by_first_event)
@@ -407,7 +408,10 @@ class Nfa:
 
 
 def _mask(condition: ColumnCondition, events: Sequence[Any]) -> Sequence[bool]:
-    """:raises ConditionError: it fails; with the first event that it fails for."""
+    """The answers of a condition for events.
+
+    :raises ConditionError: the condition fails; with the first event for which it does.
+    """
     try:
         return condition.mask(events)
     except Exception as error:
@@ -420,14 +424,15 @@ def _mask(condition: ColumnCondition, events: Sequence[Any]) -> Sequence[bool]:
 
 
 def _numbers(partials: list[Partial]) -> bytearray:
-    """The numbers of their states."""
+    """The state number of each partial match."""
     return bytearray([partial[0] for partial in partials])
 
 
 def _moved(
     partial: Partial, outcome: Outcome, event: Any, time: int, event_id: int, finals: list[Partial]
 ) -> list[Partial]:
-    """What becomes of a partial match, unless a NOT pattern ends all that came of it; matches go to ``finals``."""
+    """The partial matches that come of one; empty if a NOT pattern ends it. Complete matches are appended to
+    ``finals``."""
     _, link, first, first_id = partial
     left: list[Partial] = []
     stopped = False
@@ -451,7 +456,7 @@ def _moved(
 
 
 class _Question:
-    """An event that conditions are asked about."""
+    """An event that conditions are evaluated for, with their answers so far."""
 
     __slots__ = ("answers", "event", "state", "time")
 
@@ -461,7 +466,7 @@ class _Question:
 
 
 class _Context(Context):
-    """What a condition sees of one partial match; None is one that has not begun."""
+    """The context of conditions for one partial match; None: no match has begun."""
 
     __slots__ = ("_matched", "_nfa", "_partial", "_time")
 

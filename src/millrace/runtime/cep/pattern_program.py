@@ -1,8 +1,8 @@
-"""A pattern of MATCH_RECOGNIZE as a program: which rows may follow which, the preferred ones first.
+"""A pattern of MATCH_RECOGNIZE as a program: which rows may follow which, in the order of preference.
 
-The program has a *position* for each place of the pattern where a row is taken; repetitions with bounds have one for
-each time. After a position come the positions that may take the next row, in the order in which the SQL standard
-prefers the matches that they lead to. A round of a repetition beyond those that are required takes at least one row.
+The program has a *position* for each place of the pattern that takes a row; bounded repetitions have one for each time.
+Each position lists the positions that may take the next row, in the order in which the SQL standard prefers the matches
+that they lead to. An optional round of a repetition takes at least one row.
 """
 
 from __future__ import annotations
@@ -30,25 +30,25 @@ _MOST_SYMBOLS = 255
 
 @dataclass(frozen=True)
 class Followers:
-    """What may come after a position, or at the beginning."""
+    """The positions that may follow a position, or the beginning."""
 
     positions: tuple[int, ...]
-    """preferred ones first"""
+    """the positions, preferred ones first"""
     accept: int | None
-    """how many of them are preferred to the end of the match; None: it cannot end here"""
+    """the number of positions that are preferred to the end of the match; None: it cannot end here"""
 
 
 @dataclass(frozen=True)
 class Program:
-    """What ``compile_pattern`` makes."""
+    """The compiled form of a pattern, made by ``compile_pattern``."""
 
     symbols: tuple[tuple[str, bool], ...]
     """(variable, whether its rows are excluded from the output): labels of rows are numbers of symbols"""
     symbol_of: tuple[int, ...]
-    """by position"""
+    """number of the symbol that each position takes"""
     begin: Followers
     after: tuple[Followers, ...]
-    """by position"""
+    """for each position, the positions that may take the next row"""
 
     def labels_of(self, *variables: str) -> tuple[int, ...]:
         """The symbols of some variables."""
@@ -67,7 +67,8 @@ _TAKE, _SPLIT, _JUMP, _GUARD, _CHECK, _END = range(6)
 
 
 class _Compiler:
-    """Instructions of a backtracking machine, and then the ways through them that take no row."""
+    """Compiles a pattern to instructions of a backtracking machine, and then to the paths through them that take no
+    row."""
 
     def __init__(self) -> None:
         self.code: list[tuple[int, ...]] = []
@@ -121,7 +122,7 @@ class _Compiler:
             self.code[split] = (_SPLIT, *(reversed(ways) if pattern.reluctant else ways))
 
     def _round(self, pattern: Repetition, excluded: bool) -> int:
-        """One more time, which may be left out."""
+        """Add an optional round of a repetition."""
         split = self._reserve()
         guard = self._guards
         if is_nullable(pattern.inner):

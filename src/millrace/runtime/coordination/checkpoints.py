@@ -1,6 +1,6 @@
-"""When the end of an epoch becomes a checkpoint, how that went, and which checkpoints are kept.
+"""Decides when the end of an epoch becomes a checkpoint, records checkpoints and their figures, deletes old ones.
 
-What is not needed any more is deleted by a ``Cleaner``; no epoch has to wait for that.
+Files that are no longer needed are deleted by a ``Cleaner``, so that no epoch waits for a deletion.
 """
 
 from __future__ import annotations
@@ -27,37 +27,39 @@ from millrace.runtime.storage import CheckpointStore, TaskId
 logger = logging.getLogger(__name__)
 
 THREADS = 4
-"""Deletions that run at a time: most of each is waiting for a file system."""
+"""Number of deletions that run at the same time; most of a deletion is waiting for a file system."""
 WAITING = 10_000
-"""Deletions that wait at most; the rest comes back with a later epoch."""
+"""The most deletions that wait in the queue; a rejected one is submitted again after a later epoch."""
 
 
 class Cleaner(Protocol):
-    """Runs deletions. One that fails is logged: what is left costs space, and the deletion may be asked for again."""
+    """Runs deletions. A failed deletion is logged: the files only cost space, and the deletion may be submitted
+    again.
+    """
 
     def submit(self, what: str, delete: Callable[[], None]) -> bool:
-        """Run this some time; False: there is no room for it now.
+        """Run a deletion at some later time; False: the queue is full.
 
-        :param what: is deleted, for the log.
+        :param what: name of the thing to delete, for the log.
         """
 
     def close(self, seconds: float = 10.0) -> None:
-        """Wait so long for what was submitted to be done; no more will come."""
+        """Wait at most this long for the submitted deletions; there will be no more."""
 
 
 class AtOnce:
-    """Runs them where they are asked for: for tests, and where no epoch is waiting."""
+    """Runs each deletion at once in the caller's thread: for tests, and where no epoch waits."""
 
     def submit(self, what: str, delete: Callable[[], None]) -> bool:
         _run(what, delete)
         return True
 
     def close(self, seconds: float = 10.0) -> None:
-        """Everything is done."""
+        """There is nothing to wait for: each deletion ran when it was submitted."""
 
 
 class InBackground:
-    """Runs them in threads, which begin with the first one."""
+    """Runs deletions in threads, which start with the first deletion."""
 
     def __init__(self) -> None:
         self._waiting: queue.Queue[tuple[str, Callable[[], None]] | None] = queue.Queue(WAITING)
@@ -100,7 +102,7 @@ def _run(what: str, delete: Callable[[], None]) -> None:
 # Figures of checkpoints and savepoints
 
 HISTORY = 100
-"""Checkpoints and savepoints that are remembered with their figures."""
+"""The number of checkpoints and savepoints whose figures the log remembers."""
 EPOCH_FAILED = "the epoch failed that it should have been the end of"
 
 
@@ -113,60 +115,60 @@ class CheckpointStatus(enum.Enum):
 
 @dataclass(frozen=True)
 class TaskBytes:
-    """What one task has written for a checkpoint."""
+    """The number of bytes that one task has written for a checkpoint."""
 
     new: int
-    """bytes since the checkpoint before"""
+    """bytes written since the checkpoint before"""
     full: int
-    """bytes of all files that its state consists of"""
+    """bytes of all files that the task's state consists of"""
     acknowledged: int
-    """ms; -1: not known"""
+    """when the task acknowledged (ms); -1: not known"""
 
 
 @dataclass(frozen=True)
 class CheckpointStats:
-    """One checkpoint or savepoint that was tried."""
+    """The figures of one checkpoint or savepoint, completed or failed."""
 
     checkpoint_id: int
     savepoint: bool
     status: CheckpointStatus
     trigger_time: int
-    """ms"""
+    """when it was started (ms)"""
     duration: int
-    """how long it took to record it, ms; the tasks write their changes as part of the epoch"""
+    """how long recording it took (ms); the tasks write their state changes before, as part of the epoch"""
     bytes: int
-    """size of all files that it consists of"""
+    """size of all files that the checkpoint consists of"""
     new_bytes: int
-    """of these what was written since the checkpoint before"""
+    """the part of ``bytes`` that was written since the checkpoint before"""
     path: str | None = None
     cause: str | None = None
-    """why it failed"""
+    """why the checkpoint failed"""
     began: int = -1
-    """when its epoch began (ms); -1: not known"""
+    """when the epoch that ends with the checkpoint began (ms); -1: not known"""
     tasks: Mapping[TaskId, TaskBytes] = field(default_factory=dict)
     discarded: bool = False
-    """whether it has been deleted: newer ones have taken its place"""
+    """whether it has been deleted, because newer checkpoints have replaced it"""
 
     @property
     def end_to_end(self) -> int:
-        """From the beginning of its epoch to its record (ms)."""
+        """Time from the beginning of the checkpoint's epoch until it was recorded (ms)."""
         return self.duration if self.began < 0 else self.trigger_time + self.duration - self.began
 
 
 @dataclass(frozen=True)
 class Restored:
-    """What the job went on from last."""
+    """The checkpoint or savepoint that the job was last restored from."""
 
     checkpoint_id: int
     at: int
-    """ms"""
+    """when the job was restored (ms)"""
     savepoint: bool
     path: str | None
 
 
 @dataclass(frozen=True)
 class CheckpointCounts:
-    """How many there were."""
+    """The number of checkpoints and savepoints of a job, by status, and of restores."""
 
     completed: int = 0
     failed: int = 0
@@ -180,16 +182,16 @@ class CheckpointCounts:
 
 @dataclass(frozen=True)
 class Pending:
-    """A checkpoint or savepoint whose epoch runs."""
+    """A checkpoint or savepoint whose epoch is running."""
 
     epoch: int
     savepoint: bool
     began: int
-    """ms"""
+    """when its epoch, or the recording of it, began (ms)"""
 
 
 class CheckpointLog:
-    """Written by the thread that drives the job, read by others."""
+    """The history of a job's checkpoints. The thread that drives the job writes it, other threads read it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -201,18 +203,18 @@ class CheckpointLog:
         self._pending: Pending | None = None
 
     def expect(self, pending: Pending) -> None:
-        """The end of an epoch shall become a checkpoint or savepoint."""
+        """The end of the running epoch is going to be a checkpoint or savepoint."""
         with self._lock:
             self._pending = pending
             self._counts = replace(self._counts, in_progress=1)
 
     @property
     def pending(self) -> Pending | None:
-        """What is on its way."""
+        """The checkpoint or savepoint in progress."""
         return self._pending
 
     def give_up(self, now: int, cause: str = EPOCH_FAILED) -> None:
-        """What was on its way does not come."""
+        """The checkpoint or savepoint in progress, if any, has failed."""
         pending = self._pending
         if pending is not None:
             began, status = pending.began, CheckpointStatus.FAILED
@@ -220,7 +222,7 @@ class CheckpointLog:
             self.add(replace(stats, cause=cause, began=began))
 
     def saved(self, now: int, path: str, tasks: Mapping[TaskId, TaskBytes]) -> None:
-        """The savepoint that was on its way is there."""
+        """The savepoint in progress is complete."""
         pending = self._pending
         assert pending is not None, "a savepoint is expected before it is there"
         began, size = pending.began, sum(task.full for task in tasks.values())
@@ -228,7 +230,7 @@ class CheckpointLog:
         self.add(CheckpointStats(pending.epoch, True, status, began, now - began, size, size, path, None, began, tasks))
 
     def written(self, acks: Iterable[TaskAck]) -> None:
-        """Tasks have written state."""
+        """Count the bytes of state that tasks have written in an epoch."""
         with self._lock:
             for ack in acks:
                 task = (ack.stage, ack.partition)
@@ -237,12 +239,12 @@ class CheckpointLog:
                 self._acknowledged[task] = ack.at
 
     def new_bytes(self) -> int:
-        """What was written since the last checkpoint that counts."""
+        """Bytes of state written since the last complete checkpoint."""
         with self._lock:
             return sum(self._new.values())
 
     def tasks(self, full: Mapping[TaskId, int]) -> dict[TaskId, TaskBytes]:
-        """What each task has written since the last checkpoint that counts.
+        """The bytes that each task has written since the last complete checkpoint.
 
         :param full: bytes of all files of each task.
         """
@@ -253,7 +255,8 @@ class CheckpointLog:
             }
 
     def add(self, stats: CheckpointStats) -> None:
-        """A checkpoint or savepoint has ended. A checkpoint that comes with a savepoint shows as that."""
+        """Add a checkpoint or savepoint that has ended. Of a checkpoint and a savepoint of the same epoch only the
+        savepoint is added."""
         with self._lock:
             completed = stats.status is CheckpointStatus.COMPLETED
             if completed and not stats.savepoint:
@@ -268,14 +271,14 @@ class CheckpointLog:
                 self._counts = replace(counts, failed=counts.failed + 1, in_progress=0)
 
     def discarded(self, checkpoint_id: int) -> None:
-        """It is being deleted."""
+        """Mark a checkpoint as deleted."""
         with self._lock:
             for index, stats in enumerate(self._history):
                 if stats.checkpoint_id == checkpoint_id and not stats.savepoint:
                     self._history[index] = replace(stats, discarded=True)
 
     def restored(self, restored: Restored) -> None:
-        """The job goes on from a checkpoint or savepoint."""
+        """The job was restored from a checkpoint or savepoint."""
         with self._lock:
             self._restored = restored
             self._counts = replace(self._counts, restored=self._counts.restored + 1)
@@ -289,7 +292,7 @@ class CheckpointLog:
         return self._counts
 
     def history(self) -> list[CheckpointStats]:
-        """The last ones, oldest first."""
+        """The latest checkpoints and savepoints, oldest first, at most ``HISTORY``."""
         with self._lock:
             return list(self._history)
 
@@ -299,7 +302,7 @@ class CheckpointLog:
 
 @dataclass(frozen=True)
 class CheckpointSettings:
-    """What ``CheckpointConfig`` says, as far as it has an effect. Times are ms."""
+    """The settings of ``CheckpointConfig`` that have an effect. Times are ms."""
 
     interval: int
     min_pause: int = 0
@@ -310,7 +313,7 @@ class CheckpointSettings:
 
 @dataclass(frozen=True)
 class RetainedCheckpoint:
-    """A checkpoint that is kept, and the oldest file of each task that it needs."""
+    """A retained checkpoint, with the oldest epoch of each task whose files it needs."""
 
     checkpoint_id: int
     firsts: dict[TaskId, int]
@@ -329,28 +332,28 @@ class Checkpoints:
         self.settings = settings
         self.log = CheckpointLog()
         self.adopted_tasks: frozenset[TaskId] = frozenset()
-        """tasks of the checkpoints of earlier drivers"""
+        """tasks in the checkpoints of earlier drivers"""
         self._store = store
         self._clock = clock
         self._steady = steady_of(clock)
         self._cleaner = cleaner or AtOnce()
         self._kept: list[RetainedCheckpoint] = []
         self._going: list[RetainedCheckpoint] = []
-        """checkpoints that nobody wants, but that may lie there: replaced ones, and those that failed"""
+        """checkpoints to delete whose files may still exist: replaced and failed ones"""
         self._asked: set[int] = set()
-        """those of them that the cleaner is about to delete"""
+        """ids of checkpoints whose deletion was submitted and has not ended"""
         self._failed = 0
-        """checkpoints in a row that failed"""
+        """number of consecutive failed checkpoints"""
         self._begun = self._steady()
         self._ended = self._begun
 
     def adopt(self, kept: Iterable[RetainedCheckpoint]) -> None:
-        """Checkpoints of an earlier driver of this job, oldest first."""
+        """Take over the checkpoints of an earlier driver of this job, oldest first."""
         self._kept = list(kept)
         self.adopted_tasks = frozenset(task for checkpoint in self._kept for task in checkpoint.firsts)
 
     def epochs_begin(self, epoch: int) -> None:
-        """From here on epochs have this number and higher ones."""
+        """Record that epochs have this number and higher ones from now on."""
         self._store.reserve(epoch)
 
     def due(self) -> bool:
@@ -361,11 +364,12 @@ class Checkpoints:
         )
 
     def take(self, snapshot: JobSnapshot, must: bool = False, epoch_began: int = -1) -> str | None:
-        """Record a checkpoint; its path, or None if it failed and that is tolerable.
+        """Record a checkpoint. Returns its path, or None if it failed and the failure is tolerable.
 
-        :param must: the job's last one: without it, what sinks have prepared would never be seen.
-        :param epoch_began: when the epoch began that ends with it (ms); -1: not known.
-        :raises JobFailedError: more failures in a row than are tolerable.
+        :param must: whether this is the job's last checkpoint, without which the sinks' prepared data would never
+            become visible.
+        :param epoch_began: when the epoch that ends with the checkpoint began (ms); -1: not known.
+        :raises JobFailedError: more consecutive checkpoints have failed than is tolerable.
         """
         began, self._begun = self._clock(), self._steady()
         log = self.log
@@ -405,7 +409,8 @@ class Checkpoints:
         return path
 
     def _delete(self) -> None:
-        """Delete what is going. As long as that has not happened, it keeps its files."""
+        """Submit the deletion of replaced and failed checkpoints. The files of a checkpoint are needed until it is
+        deleted."""
         for kept in list(self._going):
             if kept.checkpoint_id not in self._asked:
                 self._asked.add(kept.checkpoint_id)
@@ -436,5 +441,8 @@ class Checkpoints:
             )
 
     def oldest_needed(self, task: TaskId, first: int) -> int:
-        """The oldest epoch of whose files the task needs some: for the kept checkpoints, or (``first``) to run."""
+        """The oldest epoch whose files of the task are still needed.
+
+        :param first: the oldest epoch that the running job needs; retained checkpoints may need older ones.
+        """
         return min((first, *(kept.firsts.get(task, first) for kept in (*self._kept, *self._going))))

@@ -1,4 +1,6 @@
-"""The second phase of the sinks, on the driver: what is prepared waits here until it may be seen."""
+"""Commits sinks on the driver, the second phase of a two-phase commit: holds committables until they may be
+committed.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +18,11 @@ from millrace.runtime.operators.job_graph import JobGraph, OperatorInfo
 logger = logging.getLogger(__name__)
 
 _RESTORED = -1
-"""In the place of a subtask: states of a checkpoint."""
+"""Stands for the subtask of writer states that came from a checkpoint."""
 
 
 class Commits:
-    """The committers of a job, and what they will have to commit."""
+    """The committers of a job, and their committables that were not committed yet."""
 
     def __init__(self, job: JobGraph) -> None:
         self._committers: dict[int, tuple[OperatorInfo, Committer[Any]]] = {}
@@ -31,14 +33,14 @@ class Commits:
                     self._committers[info.id] = (info, committer)
         self._pending: dict[int, list[Any]] = {id: [] for id in self._committers}
         self._writers: dict[int, dict[int, tuple[Any, ...]]] = {id: {} for id in self._committers}
-        """operator -> subtask -> states of its writer"""
+        """operator id -> subtask -> states of its writer"""
         self._saved: dict[int, list[tuple[list[Any], list[Any]]]] = {id: [] for id in self._committers}
-        """operator -> what savepoints name: committables, and states of writers"""
+        """operator id -> (committables, writer states) that savepoints contain"""
         self._inherited = False
         """whether an earlier driver of this job may have taken savepoints, too"""
 
     def prepared(self, acks: Iterable[TaskAck]) -> None:
-        """An epoch counts: what its tasks prepared will be committed."""
+        """An epoch is complete: the committables of its tasks will be committed."""
         acks = list(acks)
         for id in self._committers:
             for report in _reports(acks, id):
@@ -47,7 +49,7 @@ class Commits:
                 self._writers[id][report.subtask] = report.writer_states
 
     def before_recorded(self) -> None:
-        """A checkpoint, or a savepoint, is about to name what waits."""
+        """A checkpoint or savepoint is about to record the waiting committables: let the committers prepare them."""
         for id, (info, committer) in self._committers.items():
             if self._pending[id]:
                 try:
@@ -56,7 +58,7 @@ class Commits:
                     raise failed_on_driver(info, error, " to prepare a checkpoint") from error
 
     def begin(self) -> None:
-        """The job starts with nothing to go on from."""
+        """The job starts without state to restore."""
         for info, committer in self._committers.values():
             try:
                 committer.begin()
@@ -64,7 +66,7 @@ class Commits:
                 raise failed_on_driver(info, error, " to start") from error
 
     def commit(self) -> None:
-        """Commit what waits. After an error it still waits."""
+        """Commit the waiting committables. After an error they still wait."""
         for id, (info, committer) in self._committers.items():
             if self._pending[id]:
                 try:
@@ -74,7 +76,7 @@ class Commits:
                 self._pending[id] = list(left or ())
 
     def abort(self, acks: Iterable[TaskAck]) -> None:
-        """An epoch failed: take back what its tasks prepared, as far as they could tell."""
+        """An epoch has failed: abort what its tasks prepared, as far as they have reported it."""
         acks = list(acks)
         for id, (info, committer) in self._committers.items():
             prepared = [committable for report in _reports(acks, id) for committable in report.committables]
@@ -85,7 +87,8 @@ class Commits:
                     raise failed_on_driver(info, error, " to abort") from error
 
     def recover(self, job_id: str) -> None:
-        """Nothing runs: abort all that job ``job_id`` has prepared and that neither waits here nor is committed."""
+        """Abort everything that job ``job_id`` has prepared and that neither waits here nor is committed. No task may
+        run now."""
         for id in self._committers:
             self._recover(job_id, id, self._pending[id], self._states(id))
 
@@ -97,28 +100,29 @@ class Commits:
             raise failed_on_driver(info, error, " to recover") from error
 
     def sweep(self, job_id: str, epoch: int) -> None:
-        """No epoch runs, and ``epoch`` was the last one: abort what runs without acknowledgement prepared."""
+        """Abort what unacknowledged task runs have prepared up to ``epoch``, the last one. No epoch may run now."""
         for id, (info, committer) in self._committers.items():
             try:
                 committer.sweep(job_id, epoch, tuple(self._pending[id]), self._states(id))
             except Exception:
-                # Another try comes, and in the end the job's end.
+                # The next sweep tries again, and so does the end of the job.
                 logger.warning("%s: what nobody waits for could not be taken back", info.name, exc_info=True)
 
     def saved(self) -> None:
-        """A savepoint was taken: what it names is kept to the end of the job and beyond."""
+        """A savepoint was taken: nothing in it may be aborted, not even after the job has ended."""
         for id in self._committers:
             self._saved[id].append((list(self._pending[id]), self._states(id)))
 
     def give_up(self, job_id: str, kept: Iterable[JobSnapshot]) -> None:
-        """The job has failed or was cancelled: abort all but what checkpoints that are ``kept`` and savepoints name."""
+        """The job has failed or was cancelled: abort everything except what savepoints and the ``kept`` checkpoints
+        contain."""
         kept = list(kept)
         for id, (info, _) in self._committers.items():
             named = [*self._saved[id]]
             for each in kept:
                 named.append((list(each.committables.get(info.uid, ())), list(each.writers.get(info.uid, ()))))
             if self._inherited:
-                # A savepoint of which only the earlier driver knew may name the parts that are gone on with.
+                # A savepoint that only the earlier driver knew may contain the parts that writers continue from.
                 named.append(([], self._states(id)))
             committables = [committable for some, _ in named for committable in some]
             self._recover(job_id, id, committables, [state for _, states in named for state in states])
@@ -127,7 +131,7 @@ class Commits:
         return [state for _, states in sorted(self._writers[id].items()) for state in states]
 
     def pending(self) -> dict[str, tuple[Any, ...]]:
-        """uid -> what waits."""
+        """uid -> waiting committables."""
         return {info.uid: tuple(self._pending[id]) for id, (info, _) in self._committers.items() if self._pending[id]}
 
     def writers(self) -> dict[str, tuple[Any, ...]]:
@@ -135,7 +139,7 @@ class Commits:
         return {info.uid: tuple(self._states(id)) for id, (info, _) in self._committers.items()}
 
     def restore(self, pending: Mapping[str, Sequence[Any]], writers: Mapping[str, Sequence[Any]]) -> None:
-        """Take over from a checkpoint what belongs to sinks of this job."""
+        """Restore the committables and writer states of this job's sinks from a checkpoint."""
         self._inherited = True
         by_uid = {info.uid: id for id, (info, _) in self._committers.items()}
         for uid, committables in pending.items():
@@ -143,7 +147,7 @@ class Commits:
                 self._pending[by_uid[uid]] = list(committables)
         for uid, states in writers.items():
             if uid in by_uid:
-                # Whose they are will be known with the first epoch; until then they only must not be forgotten.
+                # The subtasks that own them are known only after the first epoch; until then they must not be lost.
                 self._writers[by_uid[uid]] = {_RESTORED: tuple(states)}
 
     def close(self) -> None:
@@ -152,7 +156,7 @@ class Commits:
 
 
 def commits_in_two_phases(job: JobGraph) -> bool:
-    """Whether some sink shows its elements only when they are committed."""
+    """Whether some sink makes its elements visible only by a commit."""
     return bool(Commits(job)._committers)
 
 

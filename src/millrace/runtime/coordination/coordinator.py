@@ -53,52 +53,53 @@ __all__ = ["Coordinator", "EpochResult", "JobFailedError", "ProtocolError"]
 _NOTHING: dict[int, SourceOrder] = {}
 
 RESERVED_AHEAD = 64
-"""Numbers of epochs that are recorded at once where epochs leave no other trace."""
+"""Number of epoch numbers that are recorded as used at once, where epochs leave no other trace in the file system."""
 SWEEP_MS = 60_000
-"""How often sinks look for what was prepared by runs of tasks that was never acknowledged."""
+"""Interval (ms) at which sinks look for transactions of task runs that were never acknowledged."""
 SWEEP_AFTER_FAILURE_MS = 5_000
-"""The first time after a failure, then twice as long each time: tasks of before may have lived on for a while."""
+"""The first such interval after a failure (ms), doubled each time: tasks from before the failure may have run on for a
+while."""
 
 
 class Trigger(enum.Enum):
-    """What a checkpoint on demand consists of."""
+    """What a requested checkpoint consists of."""
 
     INCREMENTAL = "incremental"
-    """what has changed since the last one, and the files before"""
+    """the changes since the last checkpoint, and the earlier files"""
     FULL = "full"
-    """all tasks write their whole state"""
+    """the whole state, which all tasks write"""
 
 
 class ProtocolError(Exception):
-    """Acknowledgements are missing or doubled: a task did not run, or ran twice."""
+    """An acknowledgement is missing or came twice: a task did not run, or ran twice."""
 
 
 @dataclass(frozen=True)
 class EpochResult:
-    """What an epoch brought to the driver."""
+    """The results of a complete epoch."""
 
     epoch: int
     printed: tuple[str, ...]
     collected: tuple[Result, ...]
     records: int
-    """elements read by the sources"""
+    """number of elements that the sources have read"""
     watermark: int
-    """the lowest watermark that has reached an end of the job (ms): before event time begins operators have none"""
+    """the lowest watermark of the job's last operators (ms); operators have none before event time begins"""
     reports: tuple[OperatorReport, ...]
     replayed: int
-    """state versions that tasks had to read"""
+    """number of state versions that tasks had to read"""
     checkpoint: str | None = None
     """path of the checkpoint that the end of this epoch became"""
     saved: tuple[SavedSubtask, ...] = ()
-    """what the tasks wrote to a savepoint"""
+    """the parts of a savepoint that the tasks wrote"""
     not_saved: str | None = None
     """why the savepoint failed"""
     answers: dict[int, bytes] = field(default_factory=dict)
-    """number of a query -> the value, pickled"""
+    """number of a query -> pickled value"""
     more: bool = False
-    """whether there is more to do at once: a source came to a limit, or a task had no time for all that had arrived"""
+    """whether the next epoch has work at once: a source stopped at a limit, or a task had no time for all its input"""
     next_due: int | None = None
-    """when the earliest timer in processing time is due (ms); None: there is none"""
+    """when the earliest processing-time timer is due (ms); None: there is none"""
     phases: dict[str, float] = field(default_factory=dict)
     """plan, start, read, process, exchange, record, commit -> ms"""
 
@@ -106,8 +107,8 @@ class EpochResult:
 class Coordinator:
     """Runs a job epoch by epoch: ``plan`` gives the order, ``complete`` takes the acknowledgements.
 
-    :param checkpoints: None: nothing is recorded, and sinks are committed after every epoch.
-    :param cleaner: deletes what nobody needs any more.
+    :param checkpoints: None: the job records no checkpoints, and commits sinks after every epoch.
+    :param cleaner: deletes files that are no longer needed.
     """
 
     def __init__(
@@ -151,31 +152,32 @@ class Coordinator:
         self._discarded: dict[TaskId, int] = {}
         """task -> the oldest epoch whose files were not deleted"""
         self._outgrown: set[TaskId] = set()
-        """tasks that may have files from before their whole state"""
+        """tasks that may have files older than their last whole state"""
         self._states: dict[str, tuple[StateInfo, ...]] = {}
         self._restored = RestoredStates()
         self._next_epoch = 1
         self._reserved = 0
-        """the last number of which is recorded that it is in use"""
+        """the highest epoch number that is recorded as used"""
         self._left_no_trace = False
-        """whether the last epoch has changed nothing and is no checkpoint"""
+        """whether the last epoch changed no state and did not become a checkpoint"""
         self._epoch_began = self._epoch_began_steady = -1
-        """when the last epoch was planned (ms)"""
+        """when the last epoch was planned (ms), by the wall clock and by the monotonic one"""
         self._last: int | None = None
-        """the last epoch that is complete, of this job or of the one that it has begun from"""
+        """the last complete epoch, of this job or of the job that it was restored from"""
         self._concluded: int | None = None
-        """the last epoch whose end was recorded"""
+        """the last epoch whose end was recorded and committed"""
         self._begun = False
-        """whether sinks know that the job runs, or what it goes on from"""
+        """whether the sinks' committers were started or restored"""
         self._stopping = False
         self._suspended = False
         self._untold: list[OperatorReport] = []
-        """of epochs that are complete and whose result nobody got, since their checkpoint or commit failed"""
+        """reports of complete epochs that no ``EpochResult`` contains yet, because their checkpoint or commit failed"""
 
     @property
     def finished(self) -> bool:
-        """Whether all sources have ended and their last elements are through the sinks, or the job was told to end
-        here."""
+        """Whether the job is done: all sources have ended and the sinks have their last elements, or it was
+        suspended.
+        """
         return self._suspended or (self._at_end and not self._untold)
 
     @property
@@ -184,7 +186,7 @@ class Coordinator:
 
     @property
     def states(self) -> dict[str, tuple[StateInfo, ...]]:
-        """uid -> the states that its function has asked for so far."""
+        """uid -> the states that its function has requested so far."""
         return self._states
 
     def report(self) -> MetricsReport:
@@ -192,11 +194,11 @@ class Coordinator:
         return self.reporter.report()
 
     def use_storage(self, storage: StateStorage) -> None:
-        """Where tasks write their state: old versions are deleted there."""
+        """Set where tasks write their state, so that old versions are deleted there."""
         self._storage = storage
 
     def find_splits(self) -> None:
-        """Let the sources look for their splits: what is missing shows before anything runs."""
+        """Let the sources discover their splits, so that missing input shows before anything runs."""
         for source in self._sources:
             source.ask_for_splits(everything=self.job.batch)
 
@@ -206,7 +208,7 @@ class Coordinator:
 
     @property
     def open_ended(self) -> list[OperatorInfo]:
-        """The operators that will read splits of which the driver does not know yet: they need a further epoch."""
+        """The operators that will read splits that the driver does not know yet, and so need a further epoch."""
         return [source.info for source in self._sources if not source.has_all_splits()]
 
     def stop(self) -> None:
@@ -218,7 +220,7 @@ class Coordinator:
         self._stopping = False
 
     def suspend(self) -> None:
-        """The job ends after the last epoch, though its sources have not."""
+        """End the job after the last epoch, although its sources have not ended."""
         self._suspended = True
         self._end_sources()
 
@@ -236,12 +238,12 @@ class Coordinator:
         checkpoint: Trigger | None = None,
         drain: bool = False,
     ) -> EpochPlan:
-        """The orders of the next epoch. Without ``keep_state`` it is the only one, if the sources know all their
-        splits.
+        """Plan the next epoch. Without ``keep_state`` it is the only one, if the sources know all their splits.
 
-        :param savepoint: the folder of a savepoint of the epoch's end.
-        :param checkpoint: its end shall be a checkpoint, whether one is due or not.
-        :param drain: nothing shall wait at its end, however long that takes.
+        :param savepoint: the folder of a savepoint to take at the epoch's end.
+        :param checkpoint: the kind of checkpoint that the epoch's end shall become, whether one is due or not; None: no
+            request.
+        :param drain: process everything that waits before the epoch ends, however long that takes.
         """
         self._phases.begin()
         self.metrics.begin_epoch()
@@ -258,7 +260,7 @@ class Coordinator:
                 source.ask_for_splits(everything=not keep_state)
         limits = self._alignment.begin_epoch()
         whole = not keep_state and not self.open_ended
-        # Somebody waits for its end.
+        # A user is waiting for the epoch to end.
         brief = savepoint is not None or checkpoint is not None
         longest = _brief(self.job.epoch_millis) if brief else self.job.epoch_millis
         reading: dict[TaskId, dict[int, SourceOrder]] = {}
@@ -291,7 +293,7 @@ class Coordinator:
         return EpochPlan(order_of_all, tasks)
 
     def _paced(self, order: SourceOrder, brief: bool) -> SourceOrder:
-        """With what the stages behind the source can do."""
+        """The order, limited to what the stages behind the source can process."""
         pace = self._pace
         millis = _brief(pace.millis) if brief else pace.millis
         return replace(order, paused=order.paused or pace.paused, millis=millis, records=pace.records)
@@ -304,14 +306,14 @@ class Coordinator:
         return epoch
 
     def _number_from(self, epoch: int) -> None:
-        """Epochs have numbers from this one on. That is recorded, for the driver that comes after this one: an epoch
-        may leave no other trace, and yet its tasks may be at work when its driver is long dead."""
+        """Use epoch numbers from this one on, and record that for the next driver: an epoch may leave no other trace,
+        and its tasks may still run when its driver is long dead."""
         self._next_epoch = self._reserved = epoch
         if self.checkpoints is not None:
             self.checkpoints.epochs_begin(epoch)
 
     def complete(self, plan: EpochPlan, acks: Sequence[TaskAck]) -> EpochResult:
-        """Judge an epoch: raise if it failed (nothing of it counts then), else record and commit it."""
+        """Judge an epoch: record and commit it, or raise if it failed; a failed epoch changes nothing."""
         order = plan.order
         self._phases.ran(acks)
         self._judge(order, acks)
@@ -333,7 +335,8 @@ class Coordinator:
         return result
 
     def so_far(self, tasks: Sequence[TaskSoFar]) -> dict[int, int]:
-        """An epoch goes on, and this is what some of its tasks have done. Figures show it; nothing of it counts yet.
+        """Take what some tasks of the running epoch have done so far. It is only shown in figures until the epoch is
+        complete.
 
         :returns: id of a source's operator -> the watermark (ms) above which it pauses from now on, if that is new.
         """
@@ -356,7 +359,7 @@ class Coordinator:
         )
 
     def _take_positions(self, plan: EpochPlan, reports: Sequence[OperatorReport]) -> None:
-        """What the subtasks that were ordered to read have reported."""
+        """Take the read positions from the reports of the subtasks that were ordered to read."""
         sources = {source.info.id: source for source in self._sources}
         for report in reports:
             source = sources.get(report.operator)
@@ -381,16 +384,20 @@ class Coordinator:
     def inherit(
         self, states: Mapping[str, tuple[StateInfo, ...]], goes_on: Callable[[StateInfo, StateInfo], str | None]
     ) -> None:
-        """The states that the job goes on with, by uid, besides those that its functions have asked for.
+        """Add states that the job continues with, by uid, to those that its functions have requested.
 
-        :param goes_on: (a state as it was, as its function asks for it now) -> why it can't go on so, None if it can.
+        :param goes_on: (a state as it was, the state as its function requests it now) -> why it can't continue, None if
+            it can.
         """
         for uid, infos in states.items():
             self._states[uid] = with_news(infos, self._states.get(uid, ()))
         self._restored.goes_on = goes_on
 
     def _check_restored(self, acks: Sequence[TaskAck]) -> None:
-        """What tasks have met at work fits what was restored."""
+        """Check that the requested states and the keys that tasks have seen fit what was restored.
+
+        :raises JobFailedError: they don't; the epoch's transactions are aborted.
+        """
         for report in (report for ack in acks for report in ack.reports):
             info = self.job.by_id[report.operator]
             problem = self._restored.problem(info, report, self._states.get(info.uid, ()))
@@ -428,8 +435,8 @@ class Coordinator:
         self._check_exchanges(order, acks)
 
     def _check_exchanges(self, order: EpochOrder, acks: Sequence[TaskAck]) -> None:
-        """Every packet arrived once, and from that run of its sender which acknowledged: Spark may run a task again
-        when its output got lost, and a source need not read the same twice."""
+        """Check that every packet arrived once, and came from the acknowledged run of its sender: Spark may run a task
+        again when its output got lost, and a source need not read the same twice."""
         sent, received = total(ack.sent for ack in acks), total(ack.received for ack in acks)
         for number in sorted(sent.keys() | received):
             left, arrived = sent.get(number, Tally()), received.get(number, Tally())
@@ -454,7 +461,7 @@ class Coordinator:
         self.log.written(acks)
 
     def _conclude(self, order: EpochOrder) -> str | None:
-        """Commit what may be committed; the path of the checkpoint that was recorded for that, if any."""
+        """Commit what may be committed. Returns the path of the checkpoint that was recorded first, if any."""
         path = None
         last = self._suspended or self._at_end
         checkpoints = self.checkpoints if order.keep_state else None
@@ -476,7 +483,7 @@ class Coordinator:
         return path
 
     def _commit(self) -> None:
-        # What is owed is recorded, so it has to be done, after a failure too.
+        # A recorded commit has to be carried out, also after a failure.
         self._commit_owed = True
         with self._phases.committing():
             self._commits.commit()
@@ -490,13 +497,13 @@ class Coordinator:
             self._commits.sweep(self.job.job_id, epoch)
 
     def _discard(self) -> None:
-        """Delete what neither the running job nor a checkpoint needs."""
+        """Delete state files that neither the running job nor a checkpoint needs."""
         if self._storage is None:
             return
         oldest_of_all = min((chain.first for chain in self._chains.tasks.values()), default=0)
         for task in sorted(self._outgrown):
             chain = self._chains.tasks.get(task)
-            # A task that the program had before it was changed: this job has nothing in its files.
+            # If the task existed only before the program was changed, this job needs none of its files.
             first = oldest_of_all if chain is None else chain.first
             oldest = self._oldest_needed(task, first)
             if oldest > self._discarded.get(task, 0):
@@ -508,11 +515,14 @@ class Coordinator:
                 self._outgrown.discard(task)
 
     def _oldest_needed(self, task: TaskId, first: int) -> int:
-        """The oldest epoch of whose files some are needed; ``first``: the oldest that the job needs to run."""
+        """The oldest epoch whose files of the task are still needed.
+
+        :param first: the oldest epoch that the running job needs.
+        """
         return first if self.checkpoints is None else self.checkpoints.oldest_needed(task, first)
 
     def abort(self, acks: Sequence[TaskAck]) -> None:
-        """Take back what the tasks of a failed epoch prepared."""
+        """Abort what the tasks of a failed epoch prepared."""
         self._commits.abort(acks)
 
     def _result(
@@ -541,7 +551,7 @@ class Coordinator:
     # -- going on after a failure -----------------------------------------------------------------------------------
 
     def snapshot(self, epoch: int) -> JobSnapshot:
-        """All that a new driver needs to go on from the end of an epoch, the last one that is complete."""
+        """All that a new driver needs to continue from the end of ``epoch``, the last complete one."""
         return JobSnapshot(
             job_id=self.job.job_id,
             job_name=self.job.name,
@@ -566,7 +576,7 @@ class Coordinator:
         self._next_sweep = self._steady() + self._sweep_pause
 
     def restart(self) -> None:
-        """An epoch failed: go on from the last one that is complete. Nothing may run at this moment."""
+        """Continue from the last complete epoch after one failed. No task may run at this moment."""
         self.figures.forget_epoch(self._clock())
         self.metrics.forget_epoch()
         self._begin_attempt()
@@ -576,11 +586,10 @@ class Coordinator:
             self._commit()
 
     def go_on(self, snapshot: JobSnapshot, next_epoch: int, path: str | None = None) -> None:
-        """A new driver goes on where a checkpoint of this very job was taken: its tasks find their state in their
-        files.
+        """Continue as a new driver from a checkpoint of this same job: the tasks find their state in their own files.
 
         :param next_epoch: a number that no epoch of an earlier driver can have.
-        :param path: where the checkpoint is.
+        :param path: path of the checkpoint.
         """
         self._begun = True
         self._begin_attempt()
@@ -588,7 +597,7 @@ class Coordinator:
         self._last = snapshot.epoch
         self._chains.restore(snapshot.tasks)
         self.log.restored(Restored(snapshot.epoch, self._clock(), savepoint=False, path=path))
-        # The driver before may have died after a checkpoint and before it deleted what that had made superfluous.
+        # The driver before may have died after it recorded a checkpoint and before it deleted the replaced files.
         self._outgrown.update(task for task, chain in self._chains.tasks.items() if chain.first)
         if self.checkpoints is not None:
             self._outgrown.update(self.checkpoints.adopted_tasks)
@@ -602,9 +611,9 @@ class Coordinator:
         self._commit()
 
     def begin_anew(self, next_epoch: int) -> None:
-        """The driver of this job died before it had a checkpoint: nothing that it did counts.
+        """Start from the beginning, because the job's earlier driver died before it had a checkpoint.
 
-        :param next_epoch: a number that none of its epochs can have.
+        :param next_epoch: a number that no epoch of the earlier driver can have.
         """
         self._begun = True
         self._begin_attempt()
@@ -621,14 +630,14 @@ class Coordinator:
         may_drop: bool = False,
         uids: Mapping[str, str] = MappingProxyType({}),
     ) -> EpochPlan:
-        """This job begins with the state of another one. The order lets its tasks take it over; give what they
-        acknowledge to ``begun``.
+        """Start this job from the state of another one. The tasks that run the returned plan restore that state; give
+        their acknowledgements to ``begun``.
 
-        :param ended: the other job is over, so what it has prepared and not committed counts for nothing.
+        :param ended: whether the other job is over, so that what it has prepared and not committed is aborted.
         :param next_epoch: a number that no epoch of an earlier driver of this job can have.
-        :param savepoint: whether it is a savepoint, or a checkpoint.
-        :param may_drop: whether operators may drop what they have no use for.
-        :param uids: of operators that have other ones there.
+        :param savepoint: True for a savepoint, False for a checkpoint.
+        :param may_drop: whether operators may drop state that they have no use for.
+        :param uids: uid of an operator -> its uid in the snapshot, where the two differ.
         """
         self._begun = True
         self.log.restored(Restored(snapshot.epoch, self._clock(), savepoint, uri))
@@ -641,7 +650,8 @@ class Coordinator:
         self._pace.waiting = snapshot.waiting
         self._aggregates.known = snapshot.aggregates
         self._commits.restore(snapshot.committables, snapshot.writers)
-        # Of the other job only if it is over; what this one takes over has to be told to its sinks in any case.
+        # The other job's transactions are aborted only if it is over; the sinks have to know the restored committables
+        # in any case.
         self._commits.recover(snapshot.job_id if ended else self.job.job_id)
         self._commit()
         if self.checkpoints is not None:
@@ -652,11 +662,11 @@ class Coordinator:
         return EpochPlan(order)
 
     def repeat(self, plan: EpochPlan) -> EpochPlan:
-        """What failed with its epoch, for another try."""
+        """The plan of a failed epoch, with a new number for the next try."""
         return replace(plan, order=replace(plan.order, epoch=self._take_number(), attempt=self.attempt))
 
     def begun(self, plan: EpochPlan, acks: Sequence[TaskAck]) -> None:
-        """The tasks have taken over their state (or failed: then this raises)."""
+        """The tasks have restored their state. Raises if one failed."""
         self._judge(plan.order, acks)
         self._last = plan.epoch
         if not plan.order.may_drop:
@@ -664,7 +674,7 @@ class Coordinator:
         self._record(acks)
 
     def saved(self, result: EpochResult, path: str) -> None:
-        """The savepoint of the last epoch is there."""
+        """The savepoint of the last epoch is complete."""
         sizes = Counter(dict.fromkeys(self._chains.tasks, 0))
         uids = {info.uid: info for info in self.job.operators}
         for saved in result.saved:
@@ -676,17 +686,17 @@ class Coordinator:
         self._commits.saved()
 
     def not_saved(self, cause: str) -> None:
-        """The savepoint of the last epoch could not be taken."""
+        """The savepoint of the last epoch has failed."""
         self.log.give_up(self._clock(), cause)
 
     def clean_up(self) -> None:
-        """The job has finished: remove what killed tasks have left with the sinks."""
+        """The job has finished: abort what killed tasks have left in the sinks."""
         self._commits.recover(self.job.job_id)
 
     def give_up(self, kept: Sequence[JobSnapshot]) -> None:
-        """The job has failed or was cancelled: take back what sinks have prepared and will not commit.
+        """The job has failed or was cancelled: abort what sinks have prepared and will not commit.
 
-        :param kept: the checkpoints that stay.
+        :param kept: the snapshots of the checkpoints that are retained.
         """
         if self._commit_owed:
             with contextlib.suppress(Exception):  # recorded, so it is worth another try
@@ -704,5 +714,5 @@ class Coordinator:
 
 
 def _brief(millis: int | None) -> int | None:
-    """The time of an epoch whose end is waited for."""
+    """The time limit (ms) of an epoch whose end a user waits for."""
     return None if millis is None else min(millis, FIRST_MILLIS)

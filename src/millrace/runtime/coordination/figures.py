@@ -1,12 +1,13 @@
-"""What the subtasks of each vertex have done, on the driver: records, times, and which operator is slow.
+"""Figures of the subtasks of each vertex, on the driver: records, times, rates, and which operator is slow.
 
-It is added up from the acknowledgements of complete epochs, and from what tasks in flow tell of the one that goes on.
+They are added up from the acknowledgements of complete epochs, and from the reports of tasks in flow on the epoch that
+is running.
 
-Where stages run one after the other, what a subtask waits for is known: the stages before it (idle), those after it
-that take its elements (back-pressured), its own packets until they are taken (back-pressured, too). A source that reads
-nothing, or keeps what it has read, because something further down has no time for more is back-pressured all the time.
-Tasks in flow measure what they wait for. An operator is slow by what a record takes it in the last seconds, and by
-whether records wait for it.
+Where stages run one after the other, the waiting time of a subtask is derived: while earlier stages run it is idle;
+while later stages process its elements, or its own packets wait to be taken, it is back-pressured. A source that reads
+nothing, or holds records that it has read, because a later operator has no time for more, is back-pressured all the
+time. Tasks in flow measure what they wait for. An operator is called slow by its time per record in the last seconds,
+and only if records wait for it.
 """
 
 from __future__ import annotations
@@ -28,20 +29,21 @@ from millrace.runtime.storage import TaskId
 
 RECENT_MS = 5_000
 MOST = 0.5
-"""Part of the time of all operators that one takes which is to blame."""
+"""The share of the working time of all operators from which on one operator is called slow."""
 NOTICED_MILLIS = 1.0
-"""What a record takes that a source can be said to wait for, if it has more to read and nothing waits at a gate."""
+"""Time per record (ms) from which on an operator is called slow when a source has more to read but no packet waits at a
+gate."""
 
 
 class SlowOperator(NamedTuple):
-    """The operator that the job waits for."""
+    """The operator that limits the job's throughput."""
 
     operator: int
     name: str
     millis: float
-    """that a record takes it"""
+    """working time per record (ms)"""
     share: float
-    """of the time of all operators of the job, 0 to 1"""
+    """the operator's share of the working time of all operators of the job, 0 to 1"""
 
 
 class _Epoch(NamedTuple):
@@ -52,23 +54,26 @@ class _Epoch(NamedTuple):
 
 
 class Costs:
-    """Of one job."""
+    """Working time and number of records of each operator of a job, over the last ``RECENT_MS``."""
 
     def __init__(self, job: JobGraph) -> None:
         self._job = job
         self._readers = {info.id for info in job.operators if isinstance(info.spec, ReadsSplits)}
         self._recent: deque[_Epoch] = deque()
         self._work = dict.fromkeys(job.by_id, 0.0)
-        """operator -> ms that all its subtasks worked in these epochs"""
+        """operator id -> working time of all its subtasks in the recent epochs (ms)"""
         self._records = dict.fromkeys(job.by_id, 0)
-        """operator -> elements that they were given"""
+        """operator id -> elements that it received in the recent epochs; for sources, elements that it read"""
         self._waiting = 0
-        """how many of these epochs ended while something waited at a gate"""
+        """number of recent epochs that ended while packets waited at a gate"""
         self._more = False
-        """whether a source had more to read at the end of the last one"""
+        """whether a source had more to read at the end of the last epoch"""
 
     def take(self, acks: Sequence[TaskAck], now: int) -> None:
-        """An epoch is complete (ms)."""
+        """Add a complete epoch.
+
+        :param now: the time of its end (ms).
+        """
         reports = [report for ack in acks for report in ack.reports]
         work: dict[int, float] = defaultdict(float)
         records: dict[int, int] = defaultdict(int)
@@ -91,7 +96,7 @@ class Costs:
         self._waiting += sign * epoch.waits
 
     def slow(self) -> SlowOperator | None:
-        """The operator that takes most of the time while records wait; None: there is none, or nothing waits."""
+        """The operator that takes most of the time while records wait; None: no operator does, or no records wait."""
         total = sum(self._work.values())
         slowest = max(self._work, key=lambda operator: self._work[operator], default=None)
         if slowest is None or total <= 0 or self._work[slowest] < MOST * total or not self._records[slowest]:
@@ -109,20 +114,20 @@ Place = tuple[str, int]
 
 
 class Load(NamedTuple):
-    """What a subtask of a vertex did in an epoch, in ms. The rest of the time it was idle. More than has passed stands
-    for all that is left."""
+    """How long a subtask of a vertex was busy and back-pressured in an epoch (ms); the rest of the epoch it was idle. A
+    value longer than the epoch means all of the rest."""
 
     busy: float = 0.0
     backpressured: float = 0.0
     pools: tuple[float, float] | None = None
-    """how full what comes in and what goes out was, 0 to 1; None: nothing waits there"""
+    """fill ratio of the subtask's inboxes and outboxes, 0 to 1; None: not known, since its task does not run in flow"""
 
 
 NO_LOAD = Load()
 
 
 class Loads:
-    """Knows which vertices come after which."""
+    """Computes the load of subtasks; knows which vertices come after which."""
 
     def __init__(self, job: JobGraph) -> None:
         self._job = job
@@ -134,10 +139,11 @@ class Loads:
         by_id = {vertex.id: vertex for vertex in job.vertices}
         self._below: dict[str, list[Vertex]] = {id: [by_id[name] for name in names] for id, names in below.items()}
         self._waited: set[str] = set()
-        """ids of the vertices that had something waiting when the epoch began"""
+        """ids of the vertices at whose gates packets waited when the epoch began"""
 
     def of(self, acks: Sequence[TaskAck]) -> dict[Place, Load]:
-        """The load of each subtask. Epochs come one after the other: sources read nothing while something waits."""
+        """The load of each subtask. Acknowledgements must come in the order of epochs: what waited at the end of one
+        epoch counts for the next."""
         if acks and all(ack.times.pressed is not None for ack in acks):
             return self.in_flow(acks)
         own: dict[Place, list[float]] = defaultdict(lambda: [0.0, 0.0])
@@ -166,7 +172,9 @@ class Loads:
         return found
 
     def in_flow(self, acks: Sequence[TaskAck] | Sequence[TaskSoFar]) -> dict[Place, Load]:
-        """Of tasks that work at the same time: what a task waits for it has measured itself."""
+        """The load of subtasks whose tasks run at the same time, from the waiting times that the tasks have
+        measured.
+        """
         busy: dict[Place, float] = defaultdict(float)
         pressed: dict[Place, float] = defaultdict(float)
         pools: dict[Place, tuple[float, float] | None] = {}
@@ -179,7 +187,7 @@ class Loads:
         return {place: Load(spent, pressed[place], pools[place]) for place, spent in busy.items()}
 
     def _held(self, acks: Sequence[TaskAck]) -> set[Place]:
-        """The subtasks of sources that could have read, or have read more than they could hand on."""
+        """The source subtasks that were kept from reading, or have read more than the later operators could process."""
         reports = [report for ack in acks for report in ack.reports]
         waited = self._waited
         self._waited = {self._of_operator[report.operator].id for report in reports if report.waiting}
@@ -194,10 +202,10 @@ class Loads:
         return found
 
     def phases(self, acks: Sequence[TaskAck], run: float) -> dict[str, float]:
-        """What the tasks' part of an epoch went into.
+        """Name of each phase of the tasks' part of an epoch -> its duration (ms).
 
-        :param run: how long it took (ms). What the slowest task of each stage does not explain is Spark's: to start
-            tasks, and to let them wait for a core.
+        :param run: how long that part took (ms). The rest beyond the slowest task of each stage is "start": Spark's
+            time to start tasks, and to let them wait for a core.
         """
         phases = dict.fromkeys(("start", "read", "process", "exchange", "record"), 0.0)
         stages: dict[int, list[dict[str, float]]] = defaultdict(list)
@@ -223,59 +231,58 @@ class Loads:
 
 
 def _beside(vertex: Vertex, index: int, lower: Vertex, own: Mapping[Place, Sequence[float]]) -> float:
-    """What a vertex that takes a subtask's elements in the same task has taken: the subtask waits for it."""
+    """Time (ms) of the subtask of ``lower`` in the same task that processes a subtask's elements, which waits
+    meanwhile."""
     busy, write = own.get((lower.id, vertex.offset + index - lower.offset), (0.0, 0.0))
     return busy + write
 
 
 # Figures of vertices
 
-"""Shares and rates are those of the last epochs that cover so much, as Flink computes them."""
-
 
 @dataclass(frozen=True)
 class SubtaskFigures:
-    """One subtask of a vertex, since the job's start."""
+    """Figures of one subtask of a vertex since the job's start."""
 
     records_in: int = 0
-    """elements that its first operator has taken; a source takes none"""
+    """elements that the first operator of the vertex has received; a source receives none"""
     records_out: int = 0
     """elements that have left the chain"""
     watermark: int = MIN_TIMESTAMP
     """the input watermark (ms)"""
     finished: bool = False
-    """whether nothing will ever come any more"""
+    """whether the subtask has ended"""
     bytes_in: int = 0
-    """of the packets that have come; elements that stay in their task are not packed"""
+    """size of the packets that have arrived; elements that stay in their task are not packed"""
     bytes_out: int = 0
     busy_ms: float = 0.0
     backpressured_ms: float = 0.0
     idle_ms: float = 0.0
     busy: float = 0.0
-    """share of the last seconds, 0 to 1"""
+    """share of the last ``RECENT_MS`` that the subtask was busy, 0 to 1"""
     backpressured: float = 0.0
     idle: float = 1.0
     records_in_rate: float = 0.0
-    """per second, over the same time"""
+    """records per second, over the same time"""
     records_out_rate: float = 0.0
     bytes_in_rate: float = 0.0
     bytes_out_rate: float = 0.0
     state_bytes: int = 0
-    """bytes of the files that its task's state consists of"""
+    """size of the files that its task's state consists of"""
     heavy_keys: tuple[tuple[str, float], ...] = ()
-    """keys with a large share of its input, each with that share"""
+    """keys with a large share of its input, each with that share (0 to 1)"""
     state_sizes: dict[str, int] = field(default_factory=dict)
-    """name of a state -> about how many bytes it takes"""
+    """name of a state -> its approximate size in bytes"""
     changed: int = -1
-    """when it was heard of last (ms)"""
+    """when the subtask last reported (ms); -1: never"""
     worker: WorkerReport | None = None
     """the process that it ran in last"""
     pools: tuple[float, float] | None = None
-    """how full what comes in and what goes out was in the last epoch, 0 to 1; None: nothing waits there"""
+    """fill ratio of its inboxes and outboxes in the last epoch, 0 to 1; None: its task does not run in flow"""
 
 
 class _Moving(NamedTuple):
-    """What grows as long as a job runs."""
+    """The figures of a subtask that only grow while a job runs; rates are computed from them."""
 
     busy_ms: float = 0.0
     backpressured_ms: float = 0.0
@@ -287,7 +294,7 @@ class _Moving(NamedTuple):
 
 
 class _Work:
-    """What a subtask of a vertex has done, added up from what its operators say."""
+    """The work of a subtask of a vertex, added up from the reports of its operators."""
 
     __slots__ = ("bytes_in", "bytes_out", "records_in", "records_out", "watermark")
 
@@ -296,10 +303,11 @@ class _Work:
         self.watermark = MIN_TIMESTAMP
 
     def add(self, report: OperatorReport | OperatorSoFar, leaves: bool, takes: bool) -> None:
-        """One operator's.
+        """Add the report of one operator.
 
-        :param leaves: whether what it emits leaves the chain.
-        :param takes: whether what it gets is what the chain gets; a source gets nothing.
+        :param leaves: whether the elements that the operator emits leave the chain.
+        :param takes: whether the operator is the first of the chain, so that its input is the chain's; not for a
+            source, which has no input.
         """
         self.bytes_in += report.bytes_in
         self.bytes_out += report.bytes_out
@@ -311,7 +319,7 @@ class _Work:
 
 
 class _SoFar(_Work):
-    """The same of the epoch that goes on."""
+    """The work of a subtask in the epoch that is running."""
 
     __slots__ = ("load",)
 
@@ -320,12 +328,15 @@ class _SoFar(_Work):
         self.load = load
 
     def moving(self, span: float) -> _Moving:
-        """What has grown, so long (ms) after the epoch before."""
+        """What the running epoch has added so far.
+
+        :param span: time since the end of the epoch before (ms).
+        """
         return _Moving(*_shares(self.load, span), self.records_in, self.records_out, self.bytes_in, self.bytes_out)
 
 
 class _Counted(_Work):
-    """The figures of a subtask while they grow. Only what an epoch costs little to count is counted here."""
+    """The growing figures of a subtask. They are updated in each epoch, so only cheap ones are here."""
 
     __slots__ = (
         "_ahead",
@@ -354,11 +365,11 @@ class _Counted(_Work):
         self.worker: WorkerReport | None = None
         self.pools: tuple[float, float] | None = None
         self._so_far: _SoFar | None = None
-        """of the epoch that goes on; None: nothing was heard of it"""
+        """work in the running epoch; None: nothing was reported of it"""
         self._ahead = _Moving()
-        """the same, as it was heard last"""
+        """what the running epoch has added, by its latest report"""
         self.recent: deque[tuple[int, _Moving]] = deque([(began, self._moving())])
-        """(ms, what moves at that time): the last ``RECENT_MS`` and the one before"""
+        """(time in ms, figures at that time) for the last ``RECENT_MS``, and the one entry before"""
 
     def _moving(self) -> _Moving:
         ahead = self._ahead
@@ -373,7 +384,10 @@ class _Counted(_Work):
         )
 
     def load(self, load: Load, span: float) -> None:
-        """An epoch ends so long (ms) after the one before."""
+        """Add the load of an epoch that ends.
+
+        :param span: time since the end of the epoch before (ms).
+        """
         busy, backpressured, idle = _shares(load, span)
         self.busy_ms += busy
         self.backpressured_ms += backpressured
@@ -382,9 +396,10 @@ class _Counted(_Work):
         self._so_far, self._ahead = None, _Moving()
 
     def goes_on(self, so_far: _SoFar | None, span: float, now: int) -> None:
-        """The epoch goes on, so long (ms) after the one before.
+        """Update the figures while an epoch is running.
 
-        :param so_far: what is new of it; None: nothing.
+        :param so_far: the work in this epoch so far; None: nothing new was reported. :param span: time since the end of
+            the epoch before (ms). :param now: the time of the report (ms).
         """
         self._so_far = so_far or self._so_far or _SoFar()
         self._ahead = self._so_far.moving(span)
@@ -393,19 +408,19 @@ class _Counted(_Work):
         self.remember(now)
 
     def forget_epoch(self, now: int) -> None:
-        """The epoch that went on has failed."""
+        """The running epoch has failed: drop what it had added."""
         self._so_far, self._ahead = None, _Moving()
         self.recent = deque([(now, self._moving())])
 
     def remember(self, now: int) -> None:
-        """Shares and rates are computed up to this moment (ms)."""
+        """Remember the present figures with the time ``now`` (ms); shares and rates are computed up to it."""
         recent = self.recent
         recent.append((now, self._moving()))
         while len(recent) > 2 and recent[1][0] <= now - RECENT_MS:
             recent.popleft()
 
     def figures(self) -> SubtaskFigures:
-        """As they are now."""
+        """The figures of the subtask at this moment, with the running epoch included."""
         (since, before), (until, after) = self.recent[0], self.recent[-1]
         span = until - since
         rates = [(new - old) / span for old, new in zip(before, after)] if span > 0 else [0, 0, 1, 0, 0, 0, 0]
@@ -439,7 +454,7 @@ class _Counted(_Work):
 
 
 class Figures:
-    """Written by the thread that drives the job, read by others."""
+    """The figures of all subtasks of a job. The thread that drives the job writes them, other threads read them."""
 
     def __init__(self, job: JobGraph, began: int) -> None:
         """:param began: when the job begins (ms)."""
@@ -455,9 +470,9 @@ class Figures:
         }
 
     def take(self, acks: Sequence[TaskAck], state: Mapping[TaskId, int], now: int) -> None:
-        """An epoch is complete.
+        """Add a complete epoch.
 
-        :param state: bytes of the state of each task.
+        :param state: size of the state of each task in bytes.
         """
         loads = self._loads.of(acks)
         with self._lock:
@@ -470,7 +485,7 @@ class Figures:
                 known.remember(now)
 
     def so_far(self, tasks: Sequence[TaskSoFar], now: int) -> None:
-        """An epoch goes on: what these tasks have done of it, since it began."""
+        """Take what some tasks have done in the running epoch since it began."""
         news: dict[Place, _SoFar] = {place: _SoFar(load) for place, load in self._loads.in_flow(tasks).items()}
         for task in tasks:
             for report in task.reports:
@@ -483,7 +498,7 @@ class Figures:
                 known.goes_on(news.get(place), span, now)
 
     def forget_epoch(self, now: int) -> None:
-        """The epoch that went on has failed: nothing of it counts."""
+        """The running epoch has failed: drop what it had added."""
         with self._lock:
             for known in self._known.values():
                 known.forget_epoch(now)
@@ -506,24 +521,24 @@ class Figures:
                 known.state_bytes = state if vertex.id == owner else 0
 
     def slow(self) -> SlowOperator | None:
-        """The operator that the job waits for; None: for none in particular."""
+        """The operator that limits the job's throughput; None: there is none in particular."""
         with self._lock:
             return self._costs.slow()
 
     def workers(self) -> list[WorkerReport]:
-        """The processes that subtasks ran in last, each as it said last."""
+        """The processes that subtasks ran in last, each with its latest report."""
         latest = sorted(self.all().values(), key=lambda figures: figures.changed)
         found = {(f.worker.host, f.worker.pid): f.worker for f in latest if f.worker is not None}
         return list(found.values())
 
     def all(self) -> dict[Place, SubtaskFigures]:
-        """The figures of this moment."""
+        """The figures of all subtasks at this moment."""
         with self._lock:
             return {place: known.figures() for place, known in self._known.items()}
 
 
 def _shares(load: Load, span: float) -> tuple[float, float, float]:
-    """How long (ms) a subtask was busy, back-pressured and idle. No more is counted than has passed."""
+    """How long (ms) a subtask was busy, back-pressured and idle; the three add up to at most ``span``."""
     busy = min(load.busy, span)
     backpressured = min(load.backpressured, span - busy)
     return busy, backpressured, span - busy - backpressured

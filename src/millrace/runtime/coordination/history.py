@@ -1,7 +1,7 @@
-"""What became of a job: when it entered which state, why it failed, what its last epochs took, phase by phase.
+"""The past of a job: when it entered which status, why it failed, how long each phase of its last epochs took.
 
-The thread that drives the job writes, any other one reads: what is read are copies. Tasks that live in another process
-than in the epoch before are counted, too: each of them had to read its state from files.
+The thread that drives the job writes; other threads read copies. It also counts the tasks that run in another process
+than in the epoch before: each of them had to read its state from files.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from millrace.runtime.storage import TaskId
 
 
 class TaskMoves:
-    """Where tasks live, on the driver."""
+    """Remembers, on the driver, which process each task runs in."""
 
     def __init__(self) -> None:
         self._processes: dict[TaskId, str] = {}
 
     def take(self, acks: Iterable[TaskAck]) -> int:
-        """How many tasks of an epoch, which is complete, have moved since the last one that was."""
+        """Take the acknowledgements of a complete epoch; returns how many tasks run in another process than before."""
         moved = 0
         for ack in acks:
             if ack.process is None:
@@ -46,7 +46,7 @@ class TaskMoves:
 
 
 class Phases:
-    """The epoch that runs."""
+    """Measures how long each phase of the running epoch takes."""
 
     def __init__(self, job: JobGraph) -> None:
         self._loads = Loads(job)
@@ -54,32 +54,32 @@ class Phases:
         self._spent: dict[str, float] = {}
 
     def begin(self) -> None:
-        """It is about to be planned."""
+        """The epoch is about to be planned."""
         self._spent = {}
         self._since = perf_counter()
 
     def planned(self) -> None:
-        """It has been planned, and its tasks are about to run."""
+        """The epoch has been planned, and its tasks are about to run."""
         self._spent["plan"] = self._lap()
 
     def ran(self, acks: Sequence[TaskAck]) -> None:
-        """All tasks have acknowledged."""
+        """All tasks have acknowledged the epoch."""
         self._spent |= self._loads.phases(acks, self._lap())
 
     @contextmanager
     def recording(self) -> Iterator[None]:
-        """Its end becomes a checkpoint meanwhile."""
+        """Measures the recording of a checkpoint."""
         with self._timed("record"):
             yield
 
     @contextmanager
     def committing(self) -> Iterator[None]:
-        """Sinks commit meanwhile."""
+        """Measures the commits of sinks."""
         with self._timed("commit"):
             yield
 
     def all(self) -> dict[str, float]:
-        """Name of each phase -> ms so far."""
+        """Name of each phase -> its duration so far (ms)."""
         return dict(self._spent)
 
     @contextmanager
@@ -99,7 +99,7 @@ class Phases:
 # The history
 
 EPOCHS = 200
-"""Epochs that are remembered."""
+"""The number of epochs that are remembered."""
 FAILURES = 16
 """Flink's default for ``web.exception-history-size``."""
 _CLASS = re.compile(r"[A-Za-z_][\w.]*")
@@ -110,18 +110,18 @@ class FailureRecord:
     """Why a job failed or restarted."""
 
     at: int
-    """ms"""
+    """when the failure happened (ms)"""
     name: str
-    """class of the exception"""
+    """class name of the exception"""
     text: str
-    """what a user reads first"""
+    """the message that users see first"""
     stacktrace: str
     attempt: int
-    """the attempt of the job that failed, 0 for the first one"""
+    """the attempt of the job that failed; 0 is the first one"""
     root: bool
-    """whether the job failed or restarted because of it"""
+    """whether this failure made the job fail or restart"""
     failure: Failure | None = None
-    """None: it is no task's failure"""
+    """the failure of a task; None: the failure happened outside tasks"""
     concurrent: tuple[FailureRecord, ...] = ()
 
 
@@ -139,9 +139,9 @@ class EpochRecord:
 
 
 class JobHistory:
-    """One job's past.
+    """The status changes, failures and last epochs of one job.
 
-    :param clock: gives ms.
+    :param clock: gives the time in ms.
     """
 
     def __init__(self, clock: Callable[[], int], failures: int = FAILURES) -> None:
@@ -149,7 +149,7 @@ class JobHistory:
         self._lock = threading.Lock()
         self._entered: dict[JobStatus, int] = {}
         self._spent: dict[JobStatus, int] = {}
-        """ms in states that the job has left"""
+        """status -> time (ms) that the job has spent in it, without the current status"""
         self._status = JobStatus.CREATED
         self._epochs: deque[EpochRecord] = deque(maxlen=EPOCHS)
         self._failures: deque[FailureRecord] = deque(maxlen=max(failures, 1))
@@ -158,12 +158,12 @@ class JobHistory:
         self._entered[JobStatus.CREATED] = self.created
 
     def keep_failures(self, most: int) -> None:
-        """Remember so many (``web.exception-history-size``)."""
+        """Remember at most this many failures (``web.exception-history-size``)."""
         with self._lock:
             self._failures = deque(self._failures, maxlen=max(most, 1))
 
     def enter(self, status: JobStatus) -> None:
-        """The job is in this state from now on; it never leaves the last one."""
+        """The job has this status from now on; a final status never changes."""
         now = self._clock()
         with self._lock:
             if status is self._status or self._status.is_globally_terminal_state():
@@ -178,7 +178,7 @@ class JobHistory:
         return self._status
 
     def entered(self) -> dict[JobStatus, int]:
-        """State -> when the job entered it last (ms)."""
+        """Status -> when the job last entered it (ms)."""
         with self._lock:
             return dict(self._entered)
 
@@ -196,24 +196,24 @@ class JobHistory:
             return self._spent.get(status, 0) + current
 
     def epoch(self, record: EpochRecord) -> None:
-        """An epoch is complete."""
+        """Add a complete epoch."""
         with self._lock:
             self._epochs.append(record)
 
     def epochs(self) -> tuple[EpochRecord, ...]:
-        """The last ones, oldest first."""
+        """The last epochs, oldest first."""
         with self._lock:
             return tuple(self._epochs)
 
     def failed(self, error: BaseException, attempt: int) -> None:
-        """The job fails, or restarts, because of an error."""
+        """Remember an error because of which the job fails or restarts."""
         record = record_of(error, self._clock(), attempt)
         with self._lock:
             self._failures.append(record)
             self._failed += 1
 
     def failures(self) -> tuple[FailureRecord, ...]:
-        """The last ones, the newest first."""
+        """The last failures, newest first."""
         with self._lock:
             return tuple(reversed(self._failures))
 
@@ -225,7 +225,11 @@ class JobHistory:
 
 
 def record_of(error: BaseException, at: int, attempt: int) -> FailureRecord:
-    """An error as it is remembered."""
+    """The record of an error for the history.
+
+    :param at: when it happened (ms).
+    :param attempt: the attempt of the job that failed.
+    """
     if not isinstance(error, JobFailedError):
         return FailureRecord(at, type(error).__name__, str(error), full_traceback(error), attempt, True)
     concurrent = tuple(_of_task(failure, at, attempt, False, ()) for failure in error.concurrent)

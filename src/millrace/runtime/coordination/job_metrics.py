@@ -1,4 +1,4 @@
-"""The metrics and accumulators of a whole job, on the driver, and all of its metrics at one moment by Flink's names.
+"""Metrics and accumulators of a whole job, on the driver, and the report of all its metrics by Flink's names.
 
 They are added up from the reports of completed epochs.
 """
@@ -37,19 +37,19 @@ from millrace.runtime.windows.window_operator import LATE_METRIC
 from millrace.util.skipped import SKIPPED_METRIC
 
 WORKERS = "spark"
-"""``<tm_id>`` of metrics as long as the executor of a subtask is not known."""
+"""``<tm_id>`` of metrics while the executor of a subtask is not known."""
 
 
 class AccumulatorConflictError(ValueError):
-    """Two operators mean different things by the name of an accumulator."""
+    """Two operators use one accumulator name for different types."""
 
 
 LATENCIES = 128
-"""Values that a histogram of latencies has, as in Flink."""
+"""The number of values in a histogram of latencies, as in Flink."""
 
 
 class Recent:
-    """The last values of something."""
+    """The most recent values of a series."""
 
     def __init__(self) -> None:
         self._count = 0
@@ -64,7 +64,7 @@ class Recent:
 
 
 class _Subtask:
-    """What the driver knows about one subtask."""
+    """The metrics and accumulators of one subtask, as the driver knows them."""
 
     def __init__(self, info: OperatorInfo, clock: Callable[[], float], wall: Callable[[], int]) -> None:
         self.users = MetricGroup(clock=clock)
@@ -79,22 +79,22 @@ class _Subtask:
         self._counters = {name: self._system.counter(name) for name in sorted(counted)}
         self._meters = {name: self._system.meter(f"{name}PerSecond") for name in sorted(counted)}
         self._so_far = dict.fromkeys(counted, 0)
-        """what the counters have already of the epoch that goes on"""
+        """the part of each counter that comes from the running epoch"""
         self._system.gauge("currentOutputWatermark", lambda: self._watermark_out)
         self._work = self._exchange = 0
-        """microseconds"""
+        """time in microseconds"""
         self._system.gauge("workTimeMs", lambda: self._work // 1000)
         self._system.gauge("exchangeTimeMs", lambda: self._exchange // 1000)
         self._read_last = clock()
-        """when a source had something last (s)"""
+        """when a source last had something to read (s)"""
         self._idle = False
         self._splits = 0
         self.skipped = 0
-        """records that a source could not read and has left out"""
+        """records that a source could not read and has skipped"""
         self.late = 0
-        """records that came too late, and are dropped"""
+        """records that came too late and were dropped"""
         self.jumps = 0
-        """records that the watermark does not follow"""
+        """records so far in the future that the watermark does not follow them"""
         if isinstance(info.spec, Source):
             self._system.gauge("watermarkLag", lambda: self._lag(wall()))
             self._system.gauge("sourceIdleTime", lambda: int((clock() - self._read_last) * 1000))
@@ -108,7 +108,7 @@ class _Subtask:
         return now - self._watermark_out if known else None
 
     def so_far(self, report: OperatorReport | OperatorSoFar) -> None:
-        """What has been done since the epoch began."""
+        """Take what the subtask has done since the running epoch began."""
         if report.records_out > self._so_far.get("numRecordsOut", 0):
             self._read_last = self._clock()
         for name, records in (("numRecordsIn", report.records_in), ("numRecordsOut", report.records_out)):
@@ -117,18 +117,18 @@ class _Subtask:
                 self._counters[name].inc(new)
                 self._meters[name].mark_event(new)
                 self._so_far[name] = records
-        # Copies that take turns know only what they have sent themselves.
+        # Each copy of a subtask knows only the watermark that it has sent itself.
         self._watermark = max(self._watermark, report.watermark)
         self._watermark_out = max(self._watermark_out, report.watermark_out)
 
     def forget_epoch(self) -> None:
-        """The epoch that went on has failed."""
+        """The running epoch has failed: take its counts back."""
         for name, records in self._so_far.items():
             self._counters[name].dec(records)
             self._so_far[name] = 0
 
     def take(self, report: OperatorReport) -> None:
-        """An epoch is complete."""
+        """Take the report of a complete epoch."""
         self.so_far(report)
         self._so_far = dict.fromkeys(self._so_far, 0)
         self._work += report.times.work
@@ -149,24 +149,27 @@ class _Subtask:
     def measured(self) -> Iterator[Measured]:
         system = {metric.path: metric for metric in self._system.measured()}
         yield from system.values()
-        # A user's metric of the same name is hidden, as in Flink.
+        # As in Flink, a system metric hides a user's metric of the same name.
         yield from (metric for metric in self.users.measured() if metric.path not in system)
 
 
 @dataclass(frozen=True)
 class LeftOut:
-    """Records that are missing in the results of a job, since its beginning."""
+    """The number of records that the job's results lack, or that do not count for its watermark, since the job
+    began.
+    """
 
     skipped: int = 0
-    """those that a source could not read"""
+    """records that a source could not read"""
     late: int = 0
-    """those that came after their window was gone"""
+    """records that came after their window was deleted"""
     jumps: int = 0
-    """those that are there, but whose time is so far ahead that the watermark does not follow"""
+    """records in the results whose timestamp is so far ahead that the watermark does not follow it"""
 
 
 class JobMetrics:
-    """Takes the reports of completed epochs. Reports and readers may come from different threads."""
+    """The metrics of all subtasks, from the reports of completed epochs. Reports and readers may be in different
+    threads."""
 
     def __init__(self, job: JobGraph, clock: Callable[[], int]) -> None:
         """``clock``: processing time in ms."""
@@ -183,22 +186,22 @@ class JobMetrics:
             for subtask in range(info.parallelism)
         }
         self._latencies: dict[tuple[int, int, int], Recent] = defaultdict(Recent)
-        """(source, operator, subtask of the operator) -> ms that marks were on the way"""
+        """(source, operator, subtask of the operator) -> times in ms that latency marks were under way"""
         self._kinds: dict[str, tuple[type, OperatorInfo]] = {}
-        """accumulator -> its type, and the operator that it was first seen in"""
+        """name of an accumulator -> its type, and the operator that it was first seen in"""
         self._began = 0
         self._epochs = 0
         self._moves = 0
         self._last_millis = 0
 
     def begin_epoch(self) -> None:
-        """An epoch is planned: its time runs from here."""
+        """An epoch is planned: its time counts from now on."""
         self._began = self._clock()
 
     def take(self, reports: Iterable[OperatorReport]) -> None:
-        """An epoch is complete, and counts.
+        """Take the reports of a complete epoch.
 
-        :raises AccumulatorConflictError: an accumulator has two types.
+        :raises AccumulatorConflictError: two operators use one accumulator name for different types.
         """
         with self._lock:
             self._now = self._clock() / 1000
@@ -212,27 +215,27 @@ class JobMetrics:
             self._last_millis = self._clock() - self._began
 
     def so_far(self, reports: Iterable[OperatorSoFar]) -> None:
-        """An epoch goes on: what has been done of it since it began."""
+        """Take what was done in the running epoch since it began."""
         with self._lock:
             self._now = self._clock() / 1000
             for report in reports:
                 self._subtasks[report.operator, report.subtask].so_far(report)
 
     def forget_epoch(self) -> None:
-        """The epoch that went on has failed: nothing of it counts."""
+        """The running epoch has failed: take its counts back."""
         with self._lock:
             for subtask in self._subtasks.values():
                 subtask.forget_epoch()
 
     def left_out(self) -> LeftOut:
-        """How many records are missing in the results, and why."""
+        """The numbers of records that were skipped, late, or ignored for the watermark."""
         with self._lock:
             subtasks = self._subtasks.values()
             skipped, late, jumps = zip(*((each.skipped, each.late, each.jumps) for each in subtasks))
             return LeftOut(sum(skipped), sum(late), sum(jumps))
 
     def moved(self, tasks: int) -> None:
-        """So many tasks live in another process than in the epoch before."""
+        """Count tasks that run in another process than in the epoch before."""
         with self._lock:
             self._moves += tasks
 
@@ -254,7 +257,7 @@ class JobMetrics:
         return {name: accumulator.get_local_value() for name, accumulator in self.merged_accumulators().items()}
 
     def merged_accumulators(self) -> dict[str, Accumulator[Any, Any]]:
-        """The same, as accumulators."""
+        """Accumulator -> the accumulator object, all subtasks of all operators merged."""
         merged: dict[str, Accumulator[Any, Any]] = {}
         for accumulators in self.accumulators_by_subtask().values():
             for name, accumulator in accumulators.items():
@@ -265,7 +268,7 @@ class JobMetrics:
         return merged
 
     def accumulators_by_subtask(self) -> dict[tuple[int, int], dict[str, Accumulator[Any, Any]]]:
-        """(operator id, subtask) -> copies of its accumulators; those without any are left out."""
+        """(operator id, subtask) -> copies of its accumulators; subtasks without accumulators have no entry."""
         with self._lock:
             found = {
                 place: {name: accumulator.clone() for name, accumulator in subtask.accumulators.items()}
@@ -274,7 +277,7 @@ class JobMetrics:
         return {place: accumulators for place, accumulators in found.items() if accumulators}
 
     def report(self) -> MetricsReport:
-        """All metrics as they are now."""
+        """All metrics of the subtasks at this moment."""
         with self._lock:
             self._now = self._clock() / 1000
             return MetricsReport((*self._job_entries(), *self._operator_entries()))
@@ -317,14 +320,14 @@ STATES = ("CREATED", "RUNNING", "RESTARTING", "FAILING", "CANCELLING")
 """States of a job whose time is measured (``runningTime``, ``runningTimeTotal``, ...)."""
 RATE_SECONDS = 5
 NONE = -1
-"""What Flink gives for the figures of a checkpoint where there is none."""
+"""The value that Flink reports for the figures of a checkpoint where there was none."""
 
 
 class JobReporter:
-    """Puts together what others count. May be called from any thread.
+    """Builds the report of all metrics from what other objects count. May be called from any thread.
 
-    :param clock: gives ms.
-    :param restarts: how often the job was restarted.
+    :param clock: gives the time in ms.
+    :param restarts: gives the number of restarts of the job.
     """
 
     def __init__(
@@ -347,13 +350,13 @@ class JobReporter:
         self._vertices = {job.by_id[id].uid: vertex.id for vertex in job.vertices for id in vertex.operators}
 
     def report(self) -> MetricsReport:
-        """All metrics as they are now."""
+        """All metrics of the job at this moment."""
         known = self._figures.all()
         of_operators = (self._placed(entry, known) for entry in self._metrics.report())
         return MetricsReport((*of_operators, *self.of_job(), *self._of_tasks(known)))
 
     def _placed(self, entry: MetricEntry, known: Mapping[Place, SubtaskFigures]) -> MetricEntry:
-        """With the worker that its subtask was on last."""
+        """The entry with the worker that its subtask ran on last."""
         if entry.uid is None or entry.subtask is None:
             return entry
         worker = known[self._vertices[entry.uid], entry.subtask].worker
@@ -362,7 +365,7 @@ class JobReporter:
         return replace(entry, variables=entry.variables | {"<host>": worker.host, "<tm_id>": worker.executor})
 
     def of_job(self) -> Iterator[MetricEntry]:
-        """Those of the job alone that are not counted epoch by epoch."""
+        """The metrics of the job as a whole: checkpoints, restarts, times by status."""
         variables = self._metrics.job_variables()
         for name, value in {**self._times(), **self._checkpoints(), **self._workers()}.items():
             yield MetricEntry((name,), GaugeSnapshot(value), variables)
@@ -420,7 +423,7 @@ class JobReporter:
 
 
 def job_times(history: JobHistory, restarts: int) -> dict[str, Any]:
-    """How long a job has been in which state (ms), and how often it was restarted."""
+    """How long a job has been in each status (ms), and how often it was restarted."""
     found: dict[str, Any] = {"numRestarts": restarts, "fullRestarts": restarts}
     for name in STATES:
         status = JobStatus[name]

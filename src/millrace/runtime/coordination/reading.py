@@ -1,10 +1,9 @@
-"""What the driver knows of the operators that read: their splits, who has ended, how far each subtask is, how much to
-read.
+"""The driver's side of operators that read: splits, finished subtasks, read positions, and how much an epoch reads.
 
-Sources read in an epoch as much as the stages behind them can do in it. At first it is not known what an element costs
-further down, so the first epoch is short, the next ones follow what the last has taken, and as long as something waits
-somewhere nothing new is read. A subtask that has nothing to read holds back the watermarks of all others: no window
-fires then, and ``QuietSubtasks`` says why.
+In an epoch sources read as much as the later stages can process in it. At first the cost of an element in later stages
+is unknown, so the first epoch is short. Each following epoch goes by the measured time of the last one, and nothing new
+is read while packets wait at a gate. A subtask that has nothing to read holds back the watermark of its whole source,
+so no window fires; ``QuietSubtasks`` logs a warning for that.
 """
 
 from __future__ import annotations
@@ -28,17 +27,17 @@ from millrace.runtime.operators.specs import Iterate, ReadsSplits, Source
 # How much is read in an epoch
 
 FIRST_MILLIS, FIRST_PART = 100, 0.1
-"""How long sources read in the first epoch of a job: so many ms, or this part of the longest epoch if that is more."""
+"""How long sources read in the first epoch: this many ms, or this part of the longest epoch, whichever is more."""
 RISING = 8
-"""So many times as many records as the last epoch had, or as long, at most."""
+"""An epoch reads at most this many times the records, and lasts at most this many times as long, as the one before."""
 PART = 0.8
-"""Part of the time of an epoch that a stage shall need: it may need more than expected."""
+"""The part of an epoch's time that the slowest later stage is planned to need; the rest is reserve."""
 
 
 class ReadingPace:
-    """One job's.
+    """Decides how long and how many records the sources of a job read in the next epoch.
 
-    :param longest: how long a subtask of a source may read in an epoch (ms), and a task may work on what arrives; None:
+    :param longest: how long a subtask of a source may read in an epoch (ms), and a task may work on its input; None:
         there is no limit.
     """
 
@@ -46,21 +45,21 @@ class ReadingPace:
         self._readers = {info.id for info in job.operators if isinstance(info.spec, ReadsSplits)}
         self._longest = longest
         self.millis = None if longest is None else min(max(FIRST_MILLIS, int(FIRST_PART * longest)), longest)
-        """how long a subtask of a source reads in the next epoch"""
+        """how long a source subtask reads in the next epoch (ms)"""
         self.records: int | None = None
-        """how many records it reads at most"""
+        """how many records a source subtask reads at most; None: no limit"""
         self.waiting = False
-        """whether something is waiting for tasks that had no time for it"""
+        """whether packets wait at a gate because the tasks had no time for them"""
         self._read = 0
         self._worked = 0.0
 
     @property
     def paused(self) -> bool:
-        """Whether sources read nothing."""
+        """Whether sources read nothing in the next epoch."""
         return self._longest is not None and self.waiting
 
     def ran(self, acks: Sequence[TaskAck]) -> None:
-        """An epoch is complete."""
+        """Take the acknowledgements of a complete epoch."""
         reports = [report for ack in acks for report in ack.reports]
         self.waiting = any(report.waiting for report in reports)
         if self._longest is None or self.millis is None:
@@ -75,8 +74,8 @@ class ReadingPace:
         self._read, self._worked = 0, 0.0
 
     def _slowest(self, acks: Sequence[TaskAck]) -> float:
-        """What the slowest task of those behind exchanges has worked (ms). Sources, and what runs in their tasks, have
-        their time by the clock."""
+        """How long the slowest task after the first exchange has worked (ms). Sources, and operators in their tasks,
+        are limited by ``millis``."""
         return max((self._work(ack) for ack in acks if ack.stage > 0), default=0.0)
 
     def _work(self, ack: TaskAck) -> float:
@@ -89,75 +88,75 @@ class ReadingPace:
 logger = logging.getLogger(__name__)
 
 FIRST_BACKLOG = 16
-"""Unfinished splits that a reader has in its first epoch, see ``SplitEnumerator``."""
+"""The most unfinished splits that a reader gets in its first epoch; see ``SplitEnumerator``."""
 MOST_BACKLOG = 512
 
 
 @dataclass(frozen=True)
 class ReadingSnapshot:
-    """One source at the end of an epoch: positions of its splits, and its enumerator."""
+    """The state of one source at the end of an epoch: read positions of its splits, and its enumerator."""
 
     enumerator: Any
-    """its ``snapshot_state``; None if it was never made"""
+    """``snapshot_state`` of the enumerator; None: it was never made"""
     enumerated: bool
     """whether there was an enumerator"""
     splits: dict[int, tuple[Any, ...]]
-    """subtask -> unfinished splits with their positions"""
+    """subtask -> unfinished splits with their read positions"""
     no_more: frozenset[int]
     finished: frozenset[int]
     watermarks: dict[int, int]
     parallelism: int
     unsent: dict[int, int] | None = None
-    """subtask -> how many of its splits, the last ones, its task has not heard of; None: of none, since the tasks of
-    Millrace 0.1 kept no splits"""
+    """subtask -> how many of its splits, the last ones, were not sent to its task yet; None: all must be sent, since
+    the tasks of Millrace 0.1 did not store splits"""
     heard: tuple[tuple[int, Any], ...] = ()
-    """(subtask, event): what readers have sent and the enumerator does not know"""
+    """(subtask, event): events from readers that the enumerator has not got yet"""
     messages: tuple[tuple[int, Any], ...] = ()
-    """(subtask, event): what the enumerator has sent and its readers do not know"""
+    """(subtask, event): events from the enumerator that the readers have not got yet"""
     requests: tuple[tuple[int, int], ...] = ()
-    """(subtask, number of splits that it has asked for)"""
+    """(subtask, number of splits that it has requested)"""
 
     def known(self, subtask: int) -> list[Any]:
-        """The splits that the task has in its own state."""
+        """The splits of a subtask that its task has in its own state."""
         splits = self.splits.get(subtask, ())
         return [] if self.unsent is None else list(splits[: len(splits) - self.unsent.get(subtask, 0)])
 
     def unknown(self, subtask: int) -> list[Any]:
-        """The splits that it has to be told of."""
+        """The splits of a subtask that have to be sent to its task."""
         return list(self.splits.get(subtask, ())[len(self.known(subtask)) :])
 
 
 @dataclass
 class ReadingState(SplitEnumeratorContext[Any]):
-    """One source of the job, as the driver sees it; also what its enumerator talks to."""
+    """The state of one source of the job on the driver; also the context of its enumerator."""
 
     info: OperatorInfo
     clock: Callable[[], int]
     splits: dict[int, list[Any]] = field(default_factory=dict)
-    """subtask -> what it reported to be left"""
+    """subtask -> unfinished splits that it reported"""
     no_more: set[int] = field(default_factory=set)
     finished: set[int] = field(default_factory=set)
     watermarks: dict[int, int] = field(default_factory=dict)
     holds_back: dict[int, bool] = field(default_factory=dict)
-    """whether others of the alignment group wait for this subtask: not if it is idle or has nothing to read"""
+    """subtask -> whether others of the alignment group wait for it: not if it is idle or has nothing to read"""
     enumerator: SplitEnumerator[Any] | None = None
     assigned: int = 0
     _new: dict[int, list[Any]] = field(default_factory=dict)
-    """splits that were assigned since the last complete epoch"""
+    """subtask -> splits assigned since the last complete epoch"""
     _messages: dict[int, list[Any]] = field(default_factory=dict)
-    """what readers shall hear"""
+    """subtask -> events for its reader"""
     _sent: dict[int, tuple[int, int]] = field(default_factory=dict)
-    """how many of these two the last order has"""
+    """subtask -> how many of its new splits, and of its events, the last order contains"""
     _heard: list[tuple[int, Any]] = field(default_factory=list)
-    """what readers have sent"""
+    """(subtask, event): events from readers for the enumerator"""
     _requests: Counter[int] = field(default_factory=Counter)
     _backlogs: dict[int, int] = field(default_factory=dict)
     _held_back: set[int] = field(default_factory=set)
-    """readers that got no more since they had enough"""
+    """subtasks that got no more splits because they had enough"""
     _left: ReadingSnapshot | None = None
-    """what the enumerator, which is made when it is first needed, goes on from"""
+    """the snapshot that the enumerator starts from; it is made when it is first needed"""
     _unassigned: list[tuple[int, Any]] = field(default_factory=list)
-    """(earlier subtask, split) that the enumerator has to assign again"""
+    """(earlier subtask, split): splits that the enumerator has to assign again"""
 
     def current_parallelism(self) -> int:
         return self.info.parallelism
@@ -185,9 +184,9 @@ class ReadingState(SplitEnumeratorContext[Any]):
         return self.info.spec
 
     def ask_for_splits(self, everything: bool = False) -> None:
-        """Offer every reader in turn, until none gets anything.
+        """Let every reader request splits in turn, until none gets one.
 
-        :param everything: however many splits that are; else only until the readers have enough.
+        :param everything: assign all splits; else only until each reader has enough.
         """
         try:
             enumerator = self.enumerator or self._begin()
@@ -197,7 +196,7 @@ class ReadingState(SplitEnumeratorContext[Any]):
             raise failed_on_driver(self.info, error, " to find its splits") from error
 
     def _pass_on(self, enumerator: SplitEnumerator[Any]) -> None:
-        """What the readers have sent and asked for."""
+        """Give the events and requests of the readers to the enumerator."""
         while self._heard:
             enumerator.handle_source_event(*self._heard[0])
             self._heard.pop(0)
@@ -261,7 +260,7 @@ class ReadingState(SplitEnumeratorContext[Any]):
         return len(self.finished) == self.info.parallelism
 
     def take(self, subtask: int, report: SourceReport) -> None:
-        """What a subtask has made of the last order."""
+        """Take the report of a subtask on its last order."""
         splits, messages = self._sent.pop(subtask, (0, 0))
         del self._new.get(subtask, [])[:splits], self._messages.get(subtask, [])[:messages]
         self.splits[subtask] = list(report.splits)
@@ -276,7 +275,8 @@ class ReadingState(SplitEnumeratorContext[Any]):
             self.finished.add(subtask)
 
     def job_ended(self) -> None:
-        """The job's result stands already, so nothing that goes wrong here can change it."""
+        """Let the enumerator clean up after the job's last checkpoint. Errors are only logged: the job's result is
+        already final."""
         if self.enumerator is None:
             return
         try:
@@ -287,7 +287,9 @@ class ReadingState(SplitEnumeratorContext[Any]):
     # -- checkpoints ------------------------------------------------------------------------------------------------
 
     def snapshot(self, checkpoint_id: int) -> ReadingSnapshot:
-        """Raises ``JobFailedError`` if the enumerator can't say how far it is."""
+        """The state of the source for a checkpoint. Raises ``JobFailedError`` if the enumerator can't give its
+        state.
+        """
         try:
             if self.enumerator is None and self._left is not None and self._left.enumerated:
                 self._begin()  # nobody has asked it since the job went on: it is not to be forgotten
@@ -311,7 +313,7 @@ class ReadingState(SplitEnumeratorContext[Any]):
         )
 
     def go_on(self, snapshot: ReadingSnapshot) -> None:
-        """The same tasks go on where the snapshot was taken."""
+        """Continue from a snapshot of this same job, whose tasks have the splits in their own state."""
         self._left = snapshot
         self.splits = {subtask: snapshot.known(subtask) for subtask in snapshot.splits}
         self._new = {subtask: snapshot.unknown(subtask) for subtask in snapshot.splits}
@@ -321,7 +323,8 @@ class ReadingState(SplitEnumeratorContext[Any]):
         self._resume_talks(snapshot)
 
     def begin_from(self, snapshot: ReadingSnapshot) -> None:
-        """New tasks, perhaps of another number, read what is left. All of them will report their end (again)."""
+        """Start new tasks, perhaps with another parallelism, on the unfinished splits of a snapshot. Each of them will
+        report its end, even if it had ended before."""
         self._left = snapshot
         if snapshot.parallelism == self.info.parallelism:
             self._new = {subtask: list(splits) for subtask, splits in snapshot.splits.items()}
@@ -337,24 +340,24 @@ class ReadingState(SplitEnumeratorContext[Any]):
 
 
 class HeadState(ReadingState):
-    """The head of a loop: ``Loops`` says what it reads."""
+    """The head of a loop, which reads what ``Loops`` assigns to it."""
 
     @property
     def alignment(self) -> WatermarkAlignment | None:
         return None
 
     def ask_for_splits(self, everything: bool = False) -> None:
-        """It has no one to ask."""
+        """Does nothing: the head of a loop has no enumerator."""
 
     def begin_from(self, snapshot: ReadingSnapshot) -> None:
-        # The input will end again, and its last watermark come again.
+        # The sources will end again, and send their last watermark again.
         waiting = [split for splits in snapshot.splits.values() for split in splits if split != END_OF_TIME]
         for number, split in enumerate(waiting):
             self.assign_split(split, number % self.info.parallelism)
 
 
 def reading_states(job: JobGraph, clock: Callable[[], int]) -> list[ReadingState]:
-    """One for every source, and for every head of a loop."""
+    """A state for every source and for every head of a loop."""
     return [
         (HeadState if isinstance(info.spec, Iterate) else ReadingState)(info, clock)
         for info in job.operators
@@ -369,12 +372,12 @@ Place = tuple[int, int]
 
 
 class Alignment:
-    """How far the sources of a group may be ahead of the slowest of them."""
+    """Watermark alignment: limits how far the sources of a group may be ahead of the slowest one."""
 
     def __init__(self, sources: Sequence[ReadingState]) -> None:
         self._sources = [(source, source.alignment) for source in sources if source.alignment is not None]
         self._so_far: dict[Place, tuple[int, bool]] = {}
-        """of the epoch that goes on: (watermark, whether it holds others back)"""
+        """(watermark in ms, whether others wait for it) of each subtask in the running epoch"""
         self._said: dict[int, int] = {}
 
     def begin_epoch(self) -> dict[int, int]:
@@ -384,7 +387,8 @@ class Alignment:
         return self._said
 
     def so_far(self, tasks: Iterable[TaskSoFar]) -> dict[int, int]:
-        """The same of an epoch that goes on, if they have changed by what these tasks have done; else nothing."""
+        """Take the reports of tasks in the running epoch: returns the new limits as ``begin_epoch`` does, or an empty
+        dict if they have not changed."""
         if not self._sources:
             return {}
         for task in tasks:
@@ -411,7 +415,8 @@ class Alignment:
         return {id: limits[group] for id, group in groups_of.items() if group in limits}
 
     def _holding_back(self, source: ReadingState) -> Iterator[int]:
-        """The watermarks of the subtasks that others wait for: not of those that are idle or have nothing to read."""
+        """The watermarks (ms) of the subtasks that others wait for. Idle subtasks, and those without splits, are left
+        out."""
         for subtask in range(source.info.parallelism):
             if subtask not in source.finished:
                 known = source.watermarks.get(subtask, MIN_TIMESTAMP), source.holds_back.get(subtask, True)
@@ -423,18 +428,18 @@ class Alignment:
 # Subtasks that have nothing to read
 
 PATIENCE = 3
-"""Epochs in which others have had watermarks before the warning: splits may still be found."""
+"""The number of epochs with watermarks of other subtasks before the warning: splits may still be found."""
 
 
 class QuietSubtasks:
-    """Of one source: one warning."""
+    """Logs one warning for a source whose subtasks without splits hold back its watermark."""
 
     def __init__(self, source: ReadingState) -> None:
         self._source = source
         self._epochs = 0
 
     def look(self) -> None:
-        """An epoch has ended."""
+        """Check the subtasks at the end of an epoch."""
         found = self._quiet() if self._epochs < PATIENCE else ()
         if found:
             self._epochs += 1

@@ -1,13 +1,12 @@
-"""Whether, when and how much of a job runs again after a failure.
+"""Decides whether, when and how much of a job runs again after a failure.
 
-Restart policies count the failures of one job and say after what delay it is started again, if at all. They read no
-clock: the time comes as an argument, in ms of any clock that does not go back. The policy comes from the job's own
-strategy, or from the keys ``restart-strategy.*`` of its configuration.
+Restart policies count the failures of one job and give the delay before each restart. They read no clock: the time is
+an argument, in ms of any clock that does not go back. The policy comes from the job's own strategy, or from the keys
+``restart-strategy.*`` of its configuration.
 
-In streaming mode an epoch is the unit of failure: what a failed one did counts for nothing, in all tasks. A job in
-batch mode is one epoch, so that would be all of it. There, with ``jobmanager.execution.failover-strategy: region``, the
-failing task fails its Spark task: Spark runs that one again, and takes what the stages before it have written from its
-shuffle files.
+In streaming mode an epoch is the unit of failure: a failed epoch changes nothing, in any task. A job in batch mode is
+one epoch, so a restart would repeat all of it. With ``jobmanager.execution.failover-strategy: region`` the failing task
+fails its Spark task instead: Spark runs only this one again, with the output of earlier stages from its shuffle files.
 """
 
 from __future__ import annotations
@@ -33,18 +32,18 @@ from millrace.runtime.storage import TaskId
 PREFIX = "restart-strategy"
 TYPE = f"{PREFIX}.type"
 UNLIMITED = 2**31 - 1
-"""Restarts in a row that amount to any number of them."""
+"""The number of consecutive restarts that means no limit."""
 
 _N = TypeVar("_N", int, float)
 """Type of a parameter."""
 
 
 class RestartPolicy(ABC):
-    """Decides after each failure of one job."""
+    """Decides after each failure of one job whether and when it is restarted."""
 
     @abstractmethod
     def on_failure(self, now_ms: int) -> int | None:
-        """Count a failure: the delay before the restart (ms), None if there is to be none."""
+        """Count a failure. Returns the delay before the restart (ms); None: no restart."""
 
     @property
     @abstractmethod
@@ -53,17 +52,17 @@ class RestartPolicy(ABC):
 
     @property
     def most_restarts(self) -> int:
-        """How many restarts there may be before the job has failed for good."""
+        """The most restarts before the job fails finally."""
         return UNLIMITED
 
     @property
     @abstractmethod
     def configuration(self) -> dict[str, str]:
-        """The configuration keys that make the same policy again, without what it has counted."""
+        """The configuration keys that make the same policy, without the failures counted so far."""
 
 
 class NoRestart(RestartPolicy):
-    """A failed job stays failed."""
+    """Never restarts a failed job."""
 
     def on_failure(self, now_ms: int) -> int | None:
         return None
@@ -82,7 +81,7 @@ class NoRestart(RestartPolicy):
 
 
 class FixedDelay(RestartPolicy):
-    """So many restarts in all, the same delay before each."""
+    """Restarts at most ``attempts`` times, each after the same delay."""
 
     def __init__(self, attempts: int, delay_ms: int) -> None:
         self._attempts = _at_least(0, attempts, "attempts")
@@ -107,14 +106,14 @@ class FixedDelay(RestartPolicy):
 
 
 class FailureRate(RestartPolicy):
-    """Restarts while no interval has seen more than so many failures."""
+    """Restarts unless an interval has seen more than a given number of failures."""
 
     def __init__(self, max_failures: int, interval_ms: int, delay_ms: int) -> None:
         self._max_failures = _at_least(1, max_failures, "max-failures-per-interval")
         self._interval = _at_least(1, interval_ms, "failure-rate-interval")
         self._delay = _at_least(0, delay_ms, "delay")
         self._latest: deque[int] = deque(maxlen=self._max_failures + 1)
-        """times of the last failures, one more than an interval may see"""
+        """times (ms) of the last failures, at most one more than an interval may see"""
 
     def on_failure(self, now_ms: int) -> int | None:
         self._latest.append(now_ms)
@@ -137,7 +136,7 @@ class FailureRate(RestartPolicy):
 
 
 class ExponentialDelay(RestartPolicy):
-    """A delay that grows with each failure, and is the first one again when the job has run long enough."""
+    """Restarts after a delay that grows with each failure; it is reset when the job has run long enough."""
 
     def __init__(
         self,
@@ -149,7 +148,7 @@ class ExponentialDelay(RestartPolicy):
         attempts: int = UNLIMITED,
         seed: int | None = None,
     ) -> None:
-        """``attempts``: restarts in a row that are allowed before the delay is reset."""
+        """``attempts``: the most consecutive restarts before the delay is reset."""
         self._initial = _at_least(1, initial_ms, "initial-backoff")
         self._max = _at_least(self._initial, max_ms, "max-backoff")
         self._multiplier = _at_least(1.0, multiplier, "backoff-multiplier")
@@ -161,7 +160,7 @@ class ExponentialDelay(RestartPolicy):
         self._random = random.Random(seed)
         self._restarts = 0
         self._restarted_at: int | None = None
-        """when the last restart was, or is, due"""
+        """when the last restart was, or is, due (ms)"""
 
     def on_failure(self, now_ms: int) -> int | None:
         if self._restarted_at is None or now_ms >= self._restarted_at:
@@ -169,7 +168,7 @@ class ExponentialDelay(RestartPolicy):
                 self._restarts = 0
             self._restarted_at = now_ms + self._delay()
             self._restarts += 1
-        # else it failed once more before the restart: that is no failure of its own
+        # else the job failed again before the restart, which does not count as another failure
         return self._restarted_at - now_ms if self._restarts <= self._attempts else None
 
     def _delay(self) -> int:
@@ -178,7 +177,8 @@ class ExponentialDelay(RestartPolicy):
         except OverflowError:
             return self._max
         spread = int(grown * self._jitter)
-        # The jitter comes before the limits, as in Flink: no delay is shorter than the first or longer than the last.
+        # As in Flink, the jitter is applied before the limits: no delay is shorter than the first or longer than the
+        # last.
         return max(self._initial, min(grown + self._random.randint(-spread, spread), self._max))
 
     @property
@@ -233,7 +233,7 @@ NAMES = {
     **dict.fromkeys(("failure-rate", "failurerate"), "failure-rate"),
     **dict.fromkeys(("exponential-delay", "exponentialdelay"), "exponential-delay"),
 }
-"""What a configuration may say -> the name of the strategy."""
+"""Value in a configuration -> the name of the strategy."""
 
 
 def _count(name: str, default: int) -> ConfigOption[int]:
@@ -269,7 +269,7 @@ def restart_policy(
 ) -> RestartPolicy:
     """The policy of a job: its own strategy, else what ``restart-strategy.*`` says, else Flink's default.
 
-    That is no restart without checkpointing, and growing delays with it. ``seed`` fixes the jitter.
+    Flink's default is no restart without checkpointing, and exponential delays with it. ``seed`` fixes the jitter.
 
     :raises ValueError: an unknown strategy, or a value that is wrong; the message names it.
     """
@@ -355,7 +355,7 @@ class TaskFailedError(Exception):
 
 
 def is_regional(configuration: Mapping[str, str]) -> bool:
-    """Whether only what a failure concerns runs again. Raises ``ValueError`` for an unknown strategy."""
+    """Whether only the failed tasks run again. Raises ``ValueError`` for an unknown failover strategy."""
     strategy = configuration.get(FAILOVER_STRATEGY, "region").strip().lower()
     if strategy not in ("region", "full"):
         raise ValueError(f"{FAILOVER_STRATEGY} must be region or full, not {strategy!r}")
@@ -363,9 +363,9 @@ def is_regional(configuration: Mapping[str, str]) -> bool:
 
 
 def spark_attempts(master: str, max_failures: str | None) -> int:
-    """How often Spark runs a task at most.
+    """The most times that Spark runs a task.
 
-    :param max_failures: ``spark.task.maxFailures``, which does not count for a local master.
+    :param max_failures: ``spark.task.maxFailures``, which has no effect for a local master.
     """
     local = _LOCAL.match(master)
     if local is not None:
@@ -374,12 +374,12 @@ def spark_attempts(master: str, max_failures: str | None) -> int:
 
 
 def task_retries(policy: RestartPolicy, regional: bool, batch: bool, attempts: int) -> int:
-    """How often a task that fails may run again before its failure is the job's."""
+    """How often a failing task may run again before the job fails."""
     return min(policy.most_restarts, attempts - 1) if regional and batch else 0
 
 
 def failing_alone(packets: Iterable[Packet], task: TaskId) -> Iterator[Packet]:
-    """The packets of a task, whose failure must not be its acknowledgement.
+    """The packets of a task; a failure is raised instead of sent as an acknowledgement.
 
     :raises TaskFailedError: the task has failed.
     """

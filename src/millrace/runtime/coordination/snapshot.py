@@ -1,8 +1,8 @@
-"""A job at the end of an epoch, as a checkpoint records it, and which state files each task has.
+"""The state of a job at the end of an epoch, as a checkpoint records it, and the state files of each task.
 
-The state of the tasks lies in their files: those that the running job and its checkpoints need. ``Chains`` also says
-when to write new ones. Whether what functions do with restored state fits what it is shows in part only when they are
-at work: ``RestoredStates`` looks at that.
+The state of tasks lies in files, which the running job and its checkpoints need. ``Chains`` also decides when a task
+writes its whole state. Whether restored state fits the functions that use it shows in part only while they run:
+``RestoredStates`` checks that.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from millrace.runtime.windows.choice import describe_windows
 # State files
 
 COMPACT_BYTES = 32 * 1024 * 1024
-"""Changes below this size are not worth a compaction."""
+"""Size of changes (bytes) below which a task is not compacted."""
 COMPACT_VERSIONS = 500
-"""Versions of a task after which it should write its whole state."""
+"""Number of state versions of a task after which it should write its whole state."""
 TOGETHER = 32
-"""One task in so many, and one at least, writes its whole state in the same epoch."""
+"""At most 1/``TOGETHER`` of the tasks, and at least one, write their whole state in the same epoch."""
 
 
 @dataclass(frozen=True)
@@ -40,29 +40,29 @@ class TaskFiles:
     """The files that make up the state of one task at the end of an epoch, as a checkpoint records them."""
 
     whole: int = INITIAL
-    """the version with a whole state, ``INITIAL`` if the task began without any"""
+    """the version with the whole state; ``INITIAL`` if the task began without state"""
     whole_bytes: int | None = None
-    """size of that file; None: there is none"""
+    """size of the file with the whole state; None: there is no file"""
     delta_bytes: int = 0
-    """size of all changes since"""
+    """total size of the changes since ``whole``"""
     changes: str = ""
-    """the versions since, oldest first: ``<epoch>-<run>:<bytes>:<checksum>`` for each, with blanks between them; in
-    earlier versions of Millrace without checksums"""
+    """the versions since ``whole``, oldest first: ``<epoch>-<run>:<bytes>:<checksum>`` for each, separated by blanks;
+    earlier versions of Millrace wrote no checksums"""
     whole_checksum: int | None = None
-    """of the file with the whole state; None: it is not known"""
+    """checksum of the file with the whole state; None: not known"""
 
     @property
     def first(self) -> int:
-        """The oldest epoch that is needed."""
+        """The oldest epoch whose files are needed."""
         return epoch_and_run(self.whole)[0]
 
     @property
     def bytes(self) -> int:
-        """Size of all files."""
+        """Total size of the files."""
         return (self.whole_bytes or 0) + self.delta_bytes
 
     def beyond(self, known: TaskFiles) -> TaskFiles:
-        """Those files that ``known`` has not; what that costs does not depend on how many both have."""
+        """The files that ``known`` does not contain. The cost does not depend on how many both contain."""
         if (known.whole, known.whole_bytes) != (self.whole, self.whole_bytes):
             return self
         rest = self.changes[len(known.changes) :]
@@ -79,49 +79,49 @@ class TaskFiles:
 
 
 class TaskChain:
-    """The same for a task that runs. What an epoch adds costs the same however many there were."""
+    """The state files of a running task. Adding an epoch takes the same time however many there are."""
 
     def __init__(self, files: TaskFiles | None = None) -> None:
-        """``files``: what it goes on from."""
+        """``files``: the files that the task was restored from."""
         files = files or TaskFiles()
         self.head = self.whole = files.whole
         self.whole_bytes, self.whole_checksum = files.whole_bytes, files.whole_checksum
         self.delta_bytes = files.delta_bytes
         self.added_bytes = 0
-        """those that a whole state would have, too, as far as this driver has heard"""
+        """the part of ``delta_bytes`` that a whole state would contain, too, as far as this driver has been informed"""
         self.versions = 0
-        """those since the whole state"""
+        """number of versions since the whole state"""
         for self.head, *_ in files.since():
             self.versions += 1
         self.ran = self.head
-        """the last run that counts, as a version, whether it changed anything or not"""
+        """version of the last acknowledged run, whether it changed state or not"""
         self._changes = bytearray(files.changes.encode())
 
     @property
     def first(self) -> int:
-        """The oldest epoch that is needed."""
+        """The oldest epoch whose files are needed."""
         return epoch_and_run(self.whole)[0]
 
     @property
     def bytes(self) -> int:
-        """Size of all files."""
+        """Total size of the files."""
         return (self.whole_bytes or 0) + self.delta_bytes
 
     @property
     def at_whole(self) -> bool:
-        """Whether there is a file with the whole state of the last version."""
+        """Whether the last version is stored as a whole state."""
         return self.head == self.whole != INITIAL
 
     @property
     def urgency(self) -> float:
-        """How much the task should write its whole state: from 1 on. Rows that are only ever added would be written
-        again and again, for nothing."""
+        """How much the task should write its whole state; it should from 1 on. Rows that are only ever added don't
+        count: writing them again would gain nothing."""
         replaced = self.delta_bytes - self.added_bytes
         grown = replaced / max(COMPACT_BYTES, (self.whole_bytes or 0) + self.added_bytes)
         return max(grown, self.versions / COMPACT_VERSIONS)
 
     def add(self, ack: TaskAck) -> None:
-        """The task has acknowledged an epoch that counts."""
+        """Add the acknowledgement of a complete epoch."""
         self.ran = version_of(ack.epoch, ack.run)
         if ack.full_bytes is not None:
             self.head = self.whole = self.ran
@@ -143,29 +143,30 @@ class TaskChain:
 
 
 class Chains:
-    """The chains of all tasks at the end of an epoch."""
+    """The state files of all tasks at the end of an epoch."""
 
     def __init__(self, tasks: Iterable[TaskId]) -> None:
         self.tasks: dict[TaskId, TaskChain] = {task: TaskChain() for task in tasks}
 
     def restore(self, files: Mapping[TaskId, TaskFiles]) -> None:
-        """The tasks go on from these files."""
+        """Continue from these files."""
         self.tasks = {task: TaskChain(known) for task, known in files.items()}
 
     def files(self) -> dict[TaskId, TaskFiles]:
         return {task: chain.files() for task, chain in self.tasks.items()}
 
     def sizes(self) -> dict[TaskId, int]:
-        """Bytes of all files of each task."""
+        """Total size of each task's files in bytes."""
         return {task: chain.bytes for task, chain in self.tasks.items()}
 
     def record(self, acks: Iterable[TaskAck]) -> None:
-        """An epoch is complete."""
+        """Add the acknowledgements of a complete epoch."""
         for ack in acks:
             self.tasks[ack.stage, ack.partition].add(ack)
 
     def to_compact(self) -> frozenset[TaskId]:
-        """Tasks that should write their whole state in the next epoch. Never many at once: those that need it most."""
+        """The tasks that should write their whole state in the next epoch: only the most urgent ones, since not many
+        should at once."""
         urgent = [(chain.urgency, task) for task, chain in self.tasks.items() if chain.urgency >= 1]
         urgent.sort(key=lambda entry: (-entry[0], entry[1]))
         return frozenset(task for _, task in urgent[: max(1, len(self.tasks) // TOGETHER)])
@@ -175,41 +176,43 @@ class Chains:
 
 
 def meaning_of(info: OperatorInfo) -> tuple[str, ...]:
-    """What the state of an operator of a query means."""
+    """A description of what an operator of a query stores in its state; empty for other operators."""
     return info.spec.config.meaning if isinstance(info.spec, TableStep) else ()
 
 
 def earlier_meaning_of(info: OperatorInfo) -> tuple[str, ...]:
-    """The same as earlier versions said it, where that differs."""
+    """The description of an operator's state as earlier versions of Millrace wrote it, where that differs from
+    ``meaning_of``."""
     return info.spec.config.earlier_meaning if isinstance(info.spec, TableStep) else ()
 
 
 def stored_of(info: OperatorInfo) -> tuple[StoredCalls, tuple[Any, ...]] | None:
-    """How accumulators lie in the state of an operator of a query, and one of nothing."""
+    """How accumulators are laid out in the state of an operator of a query, and the accumulators of no rows; None for
+    other operators."""
     return info.spec.config.stored() if isinstance(info.spec, TableStep) else None
 
 
 @dataclass(frozen=True)
 class OperatorPlace:
-    """One operator, and where its subtasks lay."""
+    """One operator of a snapshot, and which tasks its subtasks were in."""
 
     uid: str
     name: str
     operator: str
-    """name of the class that ran"""
+    """class name of the operator that ran"""
     parallelism: int
     max_parallelism: int
     stage: int
     offset: int
     origin: str = ""
     windows: dict[str, Any] | None = None
-    """which windows it has and how it keeps them, as plain JSON; None for other operators"""
+    """the windows of a window operator and how they are stored, as plain JSON; None for other operators"""
     meaning: tuple[str, ...] = ()
-    """what the state of an operator of a query means; nothing: it is not known"""
+    """what an operator of a query stores in its state; empty: not known"""
     calls: dict[str, Any] | None = None
-    """how accumulators and rows lie in its state (``StoredCalls``, plain JSON)"""
+    """layout of accumulators and rows in the state (``StoredCalls`` as plain JSON)"""
     kin: str = ""
-    """what an operator of a query is known by where its uid has changed with the query"""
+    """identifies an operator of a query when its uid has changed with the query"""
 
     @staticmethod
     def of(info: OperatorInfo) -> OperatorPlace:
@@ -229,7 +232,8 @@ class OperatorPlace:
         )
 
     def changed(self, info: OperatorInfo) -> str | None:
-        """How what its state means differs from what it means for an operator of today; None: not, or not known."""
+        """How the state of this operator differs in meaning from that of today's operator; None: not at all, or not
+        known."""
         now = meaning_of(info)
         if not self.meaning or not now:
             return None
@@ -240,9 +244,9 @@ class OperatorPlace:
         return changed(self.meaning, now) if as_it_was and self.meaning != earlier_meaning_of(info) else None
 
     def kept(self, info: OperatorInfo) -> Kept | None:
-        """What of its accumulators and rows an operator of today goes on with; None: all as it is, or it is not known.
+        """Which accumulators and rows today's operator can use; None: all of them unchanged, or not known.
 
-        :raises NotKeptError: it can't go on.
+        :raises NotKeptError: today's operator can't use this state.
         """
         now = stored_of(info)
         if self.calls is None or now is None or not isinstance(info.spec, TableStep):
@@ -255,7 +259,7 @@ class OperatorPlace:
 
     @property
     def layout(self) -> tuple[Any, ...]:
-        """What must be the same for its tasks to go on as they were."""
+        """The values that must not change if the tasks are to continue with their own files."""
         return (
             self.uid,
             self.operator,
@@ -268,42 +272,44 @@ class OperatorPlace:
 
 
 def same_state(place: OperatorPlace, info: OperatorInfo) -> bool:
-    """Whether an operator of a query is what an earlier one was, though its uid may be another one."""
+    """Whether the operator of a snapshot and one of today's query have the same state, although their uids may
+    differ.
+    """
     known = place.calls is not None and stored_of(info) is not None and place.kin == info.kin
     return known and place.operator == operator_class(info.spec, info.final).__name__
 
 
 @dataclass(frozen=True)
 class JobSnapshot:
-    """All that the driver has to know to go on from the end of epoch ``epoch``."""
+    """All that the driver needs to continue a job from the end of epoch ``epoch``."""
 
     job_id: str
     job_name: str
     epoch: int
-    """also the number of the checkpoint"""
+    """the last epoch of the snapshot; also the id of the checkpoint"""
     time: int
-    """ms"""
+    """when the snapshot was taken (ms)"""
     operators: tuple[OperatorPlace, ...]
     tasks: dict[TaskId, TaskFiles] = field(default_factory=dict)
     sources: dict[str, ReadingSnapshot] = field(default_factory=dict)
-    """uid -> positions"""
+    """uid of a source -> its read positions"""
     loops: tuple[Any, ...] = ()
     committables: dict[str, tuple[Any, ...]] = field(default_factory=dict)
-    """uid of a sink -> what is prepared and not yet committed"""
+    """uid of a sink -> committables that were prepared and not committed yet"""
     writers: dict[str, tuple[Any, ...]] = field(default_factory=dict)
     """uid of a sink -> states of its writers"""
     states: dict[str, tuple[StateInfo, ...]] = field(default_factory=dict)
-    """uid -> the states that its function has asked for"""
+    """uid -> the states that the operator's function has requested"""
     key_types: dict[str, TypeInformation] = field(default_factory=dict)
-    """uid -> type of the keys of its input, as far as it is known"""
+    """uid -> type of the keys of the operator's input, as far as known"""
     edges: int = 0
     """number of connections between operators"""
     aggregates: dict[str, dict[str, bytes]] = field(default_factory=dict)
-    """uid -> name -> accumulator of a global aggregate, pickled"""
+    """uid -> name -> pickled accumulator of a global aggregate"""
     linked: bool = True
-    """whether the tasks' files name those before them: not those of earlier versions of Millrace"""
+    """whether each file of a task names the file before it; False in earlier versions of Millrace"""
     waiting: bool = False
-    """whether something waits at operators that had no time for it"""
+    """whether packets wait at gates for operators that had no time for them"""
 
     @property
     def by_uid(self) -> dict[str, OperatorPlace]:
@@ -315,7 +321,7 @@ class JobSnapshot:
         return sum(files.bytes for files in self.tasks.values())
 
     def fits(self, job: JobGraph) -> bool:
-        """Whether the tasks of ``job`` can go on from these very files."""
+        """Whether the tasks of ``job`` can continue from these same files."""
         before, now = self.operators, tuple(OperatorPlace.of(info) for info in job.operators)
         same = [place.layout for place in before] == [place.layout for place in now]
         same = same and all(old.meaning in ((), new.meaning) for old, new in zip(before, now))
@@ -325,7 +331,7 @@ class JobSnapshot:
 # Restored state against what functions declare
 
 GoesOn = Callable[[StateInfo, StateInfo], "str | None"]
-"""(a state as it was, as its function asks for it now) -> why it can't go on so, None if it can"""
+"""(a restored state, the state as its function requests it now) -> why the function can't use it, None if it can"""
 
 
 class RestoredStates:
@@ -334,10 +340,10 @@ class RestoredStates:
     def __init__(self) -> None:
         self.goes_on: GoesOn | None = None
         self._keys: dict[str, Form] = {}
-        """uid -> what the keys of its state look like, until some have come"""
+        """uid -> form of the keys in the restored state, until the operator has seen keys of its own"""
 
     def begun(self, job: JobGraph, reports: Sequence[OperatorReport]) -> None:
-        """Tasks have taken over their state."""
+        """The tasks have restored their state."""
         for report in reports:
             info = job.by_id[report.operator]
             if report.key_form is not None and _has_keys_of_one_kind(info):
@@ -345,9 +351,9 @@ class RestoredStates:
                 self._keys[info.uid] = common(known, report.key_form)
 
     def problem(self, info: OperatorInfo, report: OperatorReport, states: Sequence[StateInfo]) -> str | None:
-        """Why what a subtask reports does not go with what was restored; None: it does.
+        """Why the report of a subtask does not fit the restored state; None: it does.
 
-        :param states: those of the operator that are known.
+        :param states: the known states of the operator.
         """
         if report.key_form is not None and info.uid in self._keys:
             before = self._keys.pop(info.uid)
@@ -362,8 +368,8 @@ class RestoredStates:
 
 
 def _has_keys_of_one_kind(info: OperatorInfo) -> bool:
-    """Whether keys tell what an operator's state is of: queries say it themselves, and keys may be declared to be
-    anything."""
+    """Whether the form of keys can tell whether state fits an operator. Not for queries, which have their own check,
+    and not for keys of a declared type, which may be anything."""
     return not isinstance(info.spec, TableStep) and not isinstance(info.key_type, PickledBytesTypeInfo)
 
 

@@ -1,1 +1,1 @@
-"""From one task to another: which subtask gets an element, and how elements travel."""
+"""Transfer between tasks: which subtask an element goes to, and the packets in which elements travel."""

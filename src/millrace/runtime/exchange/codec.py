@@ -1,10 +1,9 @@
-"""How a packet's elements become bytes, and about how many bytes elements take that wait to be sent.
+"""The binary format of packets, and an estimate of the size of elements that wait to be sent.
 
-Marshal is for plain data, Arrow for batches of rows, one pickle for everything else. Marshal writes numbers and strings
-in columns several times as fast as pickle writes the same tuples (40 instead of 330 ns for a pair), but it takes
-anything with a buffer for bytes (a numpy number!), so it only gets values whose every field was looked at. Batches of
-rows are one Arrow stream, with the row kinds and marks before it. Elements are weighed by looking at a few of them now
-and then.
+Plain data is encoded by marshal, batches of rows by Arrow, everything else by one pickle. Marshal writes numbers and
+strings in columns several times as fast as pickle writes the same tuples (40 instead of 330 ns for a pair), but it
+writes any object with a buffer as bytes (a numpy number!), so it only gets values whose every field was checked.
+Batches of rows are one Arrow stream, with the row kinds and marks before it. Sizes are estimated from samples.
 """
 
 from __future__ import annotations
@@ -31,11 +30,13 @@ M = TypeVar("M")
 _ALIGNMENT = 8
 _LENGTH = struct.Struct("<I")
 _TAG = 1
-"""bytes of the tag that the caller tells its packets by"""
+"""length in bytes of the tag by which the caller recognizes its packets"""
 
 
 def merge(values: Sequence[Rows], marks: list[tuple[int, M]]) -> tuple[list[Rows], list[tuple[int, M]]]:
-    """The batches between two marks as one: many small ones would travel and be worked on at their own cost each."""
+    """Merge the batches between two marks into one, because each batch has a fixed cost in transport and in
+    operators.
+    """
     batches: list[Rows] = []
     moved: list[tuple[int, M]] = []
     start = 0
@@ -50,8 +51,8 @@ def merge(values: Sequence[Rows], marks: list[tuple[int, M]]) -> tuple[list[Rows
 
 
 def pack(tag: bytes, batches: Sequence[Rows], statuses: list[Any]) -> bytes:
-    """A packet of batches with the same columns, and what else is in it (plain values). Columns are read where they
-    lie, so they are aligned."""
+    """A packet of batches with the same columns, and of plain values. Columns are read without a copy, so they are
+    aligned."""
     kinds = [None if rows.kinds is None else rows.kinds.tobytes() for rows in batches]
     header = marshal.dumps((statuses, kinds))
     padding = bytes(-(_TAG + _LENGTH.size + len(header)) % _ALIGNMENT)
@@ -79,7 +80,7 @@ def unpack(payload: bytes) -> tuple[list[Any], list[Any]]:
 # Packets
 
 Mark = int | Status | LatencyMark
-"""A watermark (ms), a status change, or a mark whose way is timed."""
+"""a watermark (ms), a status change, or a latency mark"""
 
 _PICKLE, _MARSHAL, _COLUMNS = b"P", b"M", b"C"
 _MARSHAL_VERSION = 2  # later ones look every object up to find shared ones
@@ -95,7 +96,7 @@ class _Rows(NamedTuple):
     fields: list[Any]
 
 
-# What a packet's plain values are: themselves, or tuples or rows as columns.
+# The forms of a packet's plain values: single values, or tuples or rows as columns.
 _VALUES, _TUPLES, _ROWS = 0, 1, 2
 
 _fields = attrgetter("_values")
@@ -104,7 +105,7 @@ _kind = attrgetter("_row_kind")
 
 
 def encode(chunk: Chunk, marks: list[tuple[int, Mark]]) -> bytes:
-    """Everything of a packet."""
+    """The packet of a chunk and its marks."""
     if chunk.values and chunk.values[0].__class__ is Rows:
         batches, marks = merge(chunk.values, marks)
         statuses = _plain_marks(marks)
@@ -119,7 +120,7 @@ def encode(chunk: Chunk, marks: list[tuple[int, Mark]]) -> bytes:
 
 
 def _plain_frame(chunk: Chunk, marks: list[tuple[int, Mark]]) -> bool:
-    """Whether marshal takes what goes with the values: times may be numbers of numpy too."""
+    """Whether marshal can write the chunk's timestamps, keys and marks: timestamps may also be numpy numbers."""
     return (
         _PLAIN.issuperset(map(type, chunk.keys or ()))
         and _TIMES.issuperset(map(type, chunk.timestamps or ()))
@@ -128,7 +129,7 @@ def _plain_frame(chunk: Chunk, marks: list[tuple[int, Mark]]) -> bool:
 
 
 class Packed(NamedTuple):
-    """A packet's elements in the columns that they travel in, before they are objects."""
+    """The elements of a packet as the columns that it contains, before objects are made of them."""
 
     form: int
     names: Any
@@ -136,7 +137,7 @@ class Packed(NamedTuple):
     timestamps: list[int | None] | None
     keys: list[Any] | None
     plain: bool
-    """whether marshal takes all of it"""
+    """whether marshal can write all columns"""
 
     def values(self) -> list[Any]:
         """The elements as objects."""
@@ -154,12 +155,14 @@ class Packed(NamedTuple):
 
 
 def packed(chunk: Chunk) -> Packed:
-    """Elements that are objects already."""
+    """The packed form of elements that are objects."""
     return Packed(_VALUES, None, [chunk.values], chunk.timestamps, chunk.keys, False)
 
 
 def decode(payload: bytes) -> Iterator[Chunk | Mark]:
-    """The chunks and marks of a packet, in order. Only for packets that ``encode`` of the same job made."""
+    """The chunks and marks of a packet, in order. Only for packets that ``encode`` of the same job made: it
+    unpickles.
+    """
     elements, marks = decode_columns(payload)
     values, timestamps, keys = elements.values(), elements.timestamps, elements.keys
     start = 0
@@ -173,7 +176,7 @@ def decode(payload: bytes) -> Iterator[Chunk | Mark]:
 
 
 def decode_columns(payload: bytes) -> tuple[Packed, list[tuple[int, Mark]]]:
-    """All elements of a packet, and its marks with their places. As for ``decode``."""
+    """All elements of a packet in columns, and its marks with their positions. Only for packets of the same job."""
     body = memoryview(payload)[1:]
     if payload[:1] == _COLUMNS:
         batches, statuses = unpack(payload)
@@ -188,7 +191,7 @@ def decode_columns(payload: bytes) -> tuple[Packed, list[tuple[int, Mark]]]:
 
 
 def _plain_marks(marks: list[tuple[int, Mark]]) -> list[tuple[int, Any]]:
-    """Marks as marshal takes them."""
+    """Marks in a form that marshal can write."""
     return [(position, mark if mark.__class__ is int else _plain_mark(mark)) for position, mark in marks]
 
 
@@ -229,7 +232,7 @@ def _pack_rows(values: list[Any]) -> Any:
 
 
 def _plain(values: Any) -> tuple[int, Any, Any] | None:
-    """(form, names, content) if marshal gives every value back as it was, else None."""
+    """(form, names, content) if marshal restores every value exactly; else None."""
     if values.__class__ is _Rows:
         columns = _plain_columns(values.fields)
         return None if columns is None else (_ROWS, values.names, columns)
@@ -243,7 +246,7 @@ def _plain(values: Any) -> tuple[int, Any, Any] | None:
 
 
 def _plain_columns(records: list[Any]) -> list[tuple[Any, ...]] | None:
-    """Records of one width as columns of plain values; None for others."""
+    """Records of one width as columns of plain values; None if they are not plain."""
     if len(set(map(len, records))) != 1:
         return None
     columns = list(zip(*records))
@@ -265,16 +268,16 @@ def _rows(names: Any, fields: Iterable[list[Any]]) -> list[Any]:
     return [row_of(values, names) for values in fields]
 
 
-# The weight of elements
+# The size of elements
 
 FIRST_LOOK = 64
-"""Elements that wait before anybody looks."""
+"""Number of waiting elements at which their size is first estimated."""
 SAMPLE = 8
-"""Elements that are looked at."""
+"""Number of elements in a sample."""
 
 
 def weigh(values: Sequence[Any]) -> float:
-    """About how many bytes they take as packets. Of batches of rows it is what their columns take."""
+    """The approximate size of elements in packets, in bytes. For batches of rows it is the size of their columns."""
     if not values:
         return 0.0
     sample = list(values[:: -(-len(values) // SAMPLE)])
@@ -289,13 +292,13 @@ def weigh(values: Sequence[Any]) -> float:
 
 
 class Weigher:
-    """Weighs one chunk after the other: every batch of rows, of other elements some of each 64."""
+    """Estimates the size of one chunk after the other: of every batch of rows, and of samples of other elements."""
 
     def __init__(self) -> None:
         self._unweighed = 0
 
     def weigh(self, values: Sequence[Any]) -> float:
-        """About what these weigh, and those before them that were taken for nothing."""
+        """The approximate size of these elements, and of those before that were counted as 0, in bytes."""
         self._unweighed += len(values)
         if not values or (self._unweighed < FIRST_LOOK and values[0].__class__ is not Rows):
             return 0.0
@@ -304,10 +307,10 @@ class Weigher:
 
 
 class HeldBytes:
-    """Says when something that grows is more than a number of bytes.
+    """Decides when a growing list of elements exceeds a number of bytes.
 
-    It looks again when there are twice as many elements, or as many as would be too much by the last look. So small
-    elements are looked at a few times until they are sent, and what is held is more than the limit only as far as
+    The size is estimated again when there are twice as many elements, or as many as would exceed the limit by the last
+    estimate. So small elements are sampled a few times until they are sent, and the limit is exceeded only as far as
     elements grow, or come many at a time.
     """
 
@@ -317,7 +320,7 @@ class HeldBytes:
         """the number of elements at which to ask ``is_much``"""
 
     def is_much(self, values: Sequence[Any], size: int) -> bool:
-        """Whether these are too many.
+        """Whether these elements exceed the limit.
 
         :param size: the number of elements; of batches of rows that of their rows.
         """
@@ -327,5 +330,5 @@ class HeldBytes:
         return fits <= 1.0
 
     def start(self) -> None:
-        """What was held is sent."""
+        """The elements were sent: start from none."""
         self.look_at = FIRST_LOOK

@@ -1,12 +1,11 @@
-"""The packed exchange: what one task sends to one subtask of a later stage travels as a few large binary packets.
+"""The packed exchange: elements from one task to one subtask of a later stage travel as a few large binary packets.
 
-A packet carries many elements in one piece of bytes, with the watermarks and status changes of its channel at their
-places among the elements. Packets of a channel are numbered, so the receiver notices when one is missing or out of
-order.
+A packet contains many elements in one piece of bytes, with the watermarks and status changes of its channel between
+them. The packets of a channel are numbered, so that the receiver notices when one is missing or out of order.
 
-An outbox gathers what one subtask has for the receivers of an edge, until packets of a good size can be made of it. The
-watermarks and status changes of a sender go to every target that it can reach: they are kept once, and targets for
-which there is nothing else share their bytes.
+An outbox gathers the elements of one subtask for the receivers of an edge, until packets of a good size can be made.
+The watermarks and status changes of a sender go to every target that it can reach: they are stored once, and targets
+without elements share their bytes.
 """
 
 from __future__ import annotations
@@ -35,18 +34,18 @@ from millrace.runtime.exchange.partitioners import (
 # Watermarks and status changes for all targets
 
 PlacedMark = tuple[int, Mark]
-"""(elements before it, mark)"""
+"""(number of elements before the mark, mark)"""
 
 
 def add_mark(marks: list[PlacedMark], position: int, mark: Mark) -> None:
-    """A later watermark at the same place says it all."""
+    """Append a mark. It replaces a watermark at the same position."""
     if marks and marks[-1][0] == position and isinstance(mark, int) and isinstance(marks[-1][1], int):
         marks.pop()
     marks.append((position, mark))
 
 
 def together(marks: list[PlacedMark]) -> list[PlacedMark]:
-    """What they say to a target that gets no elements."""
+    """The marks for a target that gets no elements."""
     said: list[PlacedMark] = []
     for _, mark in marks:
         add_mark(said, 0, mark)
@@ -54,7 +53,7 @@ def together(marks: list[PlacedMark]) -> list[PlacedMark]:
 
 
 def marks_of_targets(marks: list[PlacedMark], scatter: Scatter) -> list[list[PlacedMark]]:
-    """Where the marks lie among the elements of each target; only for those that have some."""
+    """The marks among the elements of each target that has elements, with their positions there."""
     if not marks:
         return [[] for _ in scatter.targets]
     before = scatter.together(_marks_before(marks, sum(scatter.counts)))
@@ -62,7 +61,7 @@ def marks_of_targets(marks: list[PlacedMark], scatter: Scatter) -> list[list[Pla
     earlier = np.empty_like(before)
     earlier[1:] = before[:-1]
     earlier[ends[:-1][np.asarray(scatter.counts) > 0]] = 0
-    # A target hears of marks where the next of its elements has more of them before it than the one before had.
+    # A mark's position in a target's packet is before the first of its elements that came after the mark.
     heard = np.flatnonzero(before > earlier)
     steps = list(zip(heard.tolist(), earlier[heard].tolist(), before[heard].tolist()))
     cuts = np.searchsorted(heard, ends).tolist()
@@ -83,7 +82,7 @@ def _add_all(placed: list[PlacedMark], position: int, marks: list[PlacedMark]) -
 
 
 def _marks_before(marks: list[PlacedMark], length: int) -> Numbers:
-    """How many marks come before each element."""
+    """The number of marks before each element."""
     lengths = np.diff([0, *(position for position, _ in marks), length])
     return np.repeat(np.arange(len(marks) + 1, dtype=np.int32), lengths)
 
@@ -91,32 +90,34 @@ def _marks_before(marks: list[PlacedMark], length: int) -> Numbers:
 # Outboxes
 
 FLUSH_AT = 16_384
-"""Elements that a sender gathers for one target before it makes a packet of them."""
+"""The number of elements for one target at which a sender makes a packet of them."""
 HELD = 8 * FLUSH_AT
-"""Elements that a sender holds for all targets of an edge together: with more than 8 the packets become smaller."""
+"""The most elements that a sender holds for all targets of an edge together: with more than 8 targets packets are
+smaller."""
 HELD_BYTES = 64 * 1024 * 1024
-"""About how many bytes these may take as packets; see ``held_bytes.py``."""
+"""The approximate size in bytes of held elements at which they are sent; see ``Weigher`` and ``HeldBytes`` in
+``codec.py``."""
 
 
 class Part(NamedTuple):
-    """What leaves an outbox at once."""
+    """A chunk that leaves an outbox, with its marks."""
 
     targets: Sequence[int]
-    """each gets all of it"""
+    """the receivers; each gets the whole chunk"""
     chunk: Chunk
     marks: list[PlacedMark]
 
 
 class Outbox(ABC):
-    """What waits for the receivers of one edge."""
+    """The elements and marks that wait to be sent to the receivers of one edge."""
 
     @abstractmethod
     def add(self, chunk: Chunk) -> Iterable[Part]:
-        """One more chunk; what shall leave now."""
+        """Add a chunk; returns the parts to send now."""
 
     @abstractmethod
     def mark(self, mark: Mark) -> None:
-        """A watermark or a status change, for every reachable target."""
+        """Add a watermark or a status change, for every reachable target."""
 
     @abstractmethod
     def rest(self) -> Iterator[Part]:
@@ -124,7 +125,7 @@ class Outbox(ABC):
 
 
 def outbox_for(partitioner: Partitioner, subtask: int, senders: int, receivers: int) -> Outbox:
-    """What suits the partitioner."""
+    """The outbox for a partitioner."""
     targets = partitioner.targets(subtask, senders, receivers)
     if isinstance(partitioner, ElementWise):
         return ScatteringOutbox(partitioner.assigner(subtask, senders, receivers), len(targets))
@@ -134,7 +135,7 @@ def outbox_for(partitioner: Partitioner, subtask: int, senders: int, receivers: 
 
 
 class Gathered:
-    """Chunks that became one, with the marks between its elements."""
+    """Chunks merged into one, with the marks between their elements."""
 
     __slots__ = ("keys", "marks", "size", "timestamps", "values")
 
@@ -144,7 +145,7 @@ class Gathered:
         self.keys: list[Any] | None = None
         self.marks: list[PlacedMark] = []
         self.size = 0
-        """elements and marks; of batches of rows it is the rows"""
+        """number of elements and marks; for batches of rows, number of rows and marks"""
 
     @property
     def chunk(self) -> Chunk:
@@ -206,7 +207,7 @@ class ScatteringOutbox(Outbox):
 
 
 class CopyingOutbox(Outbox):
-    """All targets get the same."""
+    """For partitioners that send everything to all targets."""
 
     def __init__(self, targets: Sequence[int]) -> None:
         self._targets = targets
@@ -232,22 +233,22 @@ class CopyingOutbox(Outbox):
 
 
 class RoutingOutbox(Outbox):
-    """For routers that split whole chunks, as those of batches of rows: each target gathers for itself."""
+    """For routers that split whole chunks, as those for batches of rows: gathers for each target separately."""
 
     def __init__(self, route: Router, targets: Sequence[int]) -> None:
         self._route = route
         self._targets = targets
         self._chunks = 0
         self._waiting: dict[int, Gathered] = {}
-        """target -> elements for it"""
+        """target -> gathered elements"""
         self._size = 0
         self._bytes = 0.0
-        """about what these take as packets"""
+        """approximate size of the gathered elements as packets, in bytes"""
         self._weigher = Weigher()
         self._marks: list[PlacedMark] = []
-        """by the number of chunks before them"""
+        """marks of the epoch, each with the number of chunks before it"""
         self._heard: dict[int, int] = {}
-        """target -> how many of the marks lie among its elements"""
+        """target -> number of marks that lie among its gathered elements"""
 
     def add(self, chunk: Chunk) -> Iterable[Part]:
         self._chunks += 1
@@ -272,7 +273,7 @@ class RoutingOutbox(Outbox):
             yield from _only_marks(targets, marks[heard:])
 
     def _put(self, target: int, part: Chunk) -> int:
-        """How much waits for the target now."""
+        """Add a part for a target; returns how many elements and marks wait for it now."""
         gathered = self._waiting.get(target)
         if gathered is None:
             gathered = self._waiting[target] = Gathered()
@@ -301,7 +302,7 @@ def _only_marks(targets: Sequence[int], marks: list[PlacedMark]) -> Iterator[Par
 
 
 def encoded(chunk: Chunk, marks: list[PlacedMark]) -> Iterator[bytes]:
-    """Packets of about the same size, as few as may be: one target may have got nearly all that was gathered."""
+    """As few packets of about the same size as possible: one target may have got nearly all gathered elements."""
     length = len(chunk.values)
     size = -(-length // max(1, round(length / FLUSH_AT)))
     if size >= length:
@@ -316,7 +317,7 @@ def encoded(chunk: Chunk, marks: list[PlacedMark]) -> Iterator[bytes]:
 # Packets and channels
 
 ACK = -1
-"""The edge number of packets that are acknowledgements on their way to the driver."""
+"""The edge number of packets that carry acknowledgements to the driver."""
 
 
 class Packet(NamedTuple):
@@ -326,12 +327,12 @@ class Packet(NamedTuple):
     """partition of the stage that the packet is for"""
     edge: int
     channel: int
-    """sending subtask"""
+    """index of the sending subtask"""
     number: int
     """position in the channel within the epoch, from 0"""
     payload: bytes
     run: int = 0
-    """which run of the sending task made it: Spark may run a task twice; 0 until it leaves the task"""
+    """number of the sending task's run, since Spark may run a task twice; 0 until the packet leaves the task"""
 
 
 class LostPacketError(Exception):
@@ -339,7 +340,7 @@ class LostPacketError(Exception):
 
 
 class Tally(NamedTuple):
-    """Which packets went over an edge, in two numbers: equal tallies mean the same packets, in whatever order."""
+    """A set of packets in two numbers: equal tallies mean the same packets, in any order."""
 
     packets: int = 0
     digest: int = 0
@@ -347,22 +348,22 @@ class Tally(NamedTuple):
 
 
 Tallies = dict[int, Tally]
-"""by edge"""
+"""edge -> tally of its packets"""
 
 _MASK = 2**64 - 1
 
 
 def _digest(edge: int, channel: int, target: int, number: int, run: int) -> int:
-    """64 bits that say which packet it is: no two wrong packets of an epoch look in a sum like two right ones."""
-    # The hash of a tuple of integers is the same in every process; alone it is too linear to be summed up.
+    """A 64-bit hash of a packet's identity, mixed so that no two wrong packets have the same sum as two right ones."""
+    # The hash of a tuple of integers is the same in every process, but too linear to be summed up as it is.
     mixed = hash((edge, channel, target, number, run)) & _MASK
     mixed = (mixed ^ mixed >> 32) * 0xD6E8FEB86659FD93 & _MASK
     return (mixed ^ mixed >> 29) * 0xBF58476D1CE4E5B9 & _MASK
 
 
 class Manifest:
-    """What one run of a task sends and receives in an epoch, for the driver to compare: two numbers for each edge,
-    however many tasks there are on its other side."""
+    """The tallies of the packets that one run of a task sends and receives in an epoch, for the driver to compare: two
+    numbers for each edge, however many tasks there are on its other side."""
 
     def __init__(self, run: int) -> None:
         self.run = run
@@ -379,7 +380,8 @@ class Manifest:
         return _tallies(self._received)
 
     def sending(self, packets: Iterable[Packet]) -> Iterator[Packet]:
-        """Stamp the packets of this run; those that only pass through have their stamp."""
+        """Stamp the packets with the number of this run, and count them; packets that only pass through are stamped
+        already."""
         sent, run = self._sent, self.run
         for packet in packets:
             target, edge, channel, number, payload, stamp = packet
@@ -422,7 +424,7 @@ def _tallies(sums: dict[int, list[int]]) -> Tallies:
 
 
 def total(tallies: Iterable[Tallies]) -> Tallies:
-    """The packets of many tasks."""
+    """The sum of the tallies of many tasks, by edge."""
     sums: dict[int, list[int]] = {}
     for each in tallies:
         for edge, (packets, digest) in each.items():
@@ -433,11 +435,12 @@ def total(tallies: Iterable[Tallies]) -> Tallies:
 
 
 REORDER_BYTES = 64 * 1024 * 1024
-"""How much of an epoch a receiver holds to bring it into its fixed order; the rest follows as it comes."""
+"""The bytes of an epoch that a receiver holds to sort packets; further packets follow in the order of arrival."""
 
 
 def in_order(packets: Iterable[Packet], leading: int = 0) -> Iterator[Packet]:
-    """The packets of one task: the channels take turns, a packet each, as far as an epoch fits into memory.
+    """The packets for one task in a fixed order: one packet of each channel in turn, as far as an epoch fits into
+    memory.
 
     Spark fetches the outputs of the senders in any order. A fixed order makes small epochs repeatable; taking turns
     lets the watermark, which is the minimum over the channels, follow the data. The first ``leading`` edges come first
@@ -455,7 +458,7 @@ def in_order(packets: Iterable[Packet], leading: int = 0) -> Iterator[Packet]:
             if packet.edge == ACK:
                 yield packet
                 continue
-            # Packets on their way to a later stage may be for several targets, each numbered on its own.
+            # Packets that pass through to a later stage may be for several targets, each with its own numbering.
             channel = (packet.edge, packet.channel, packet.target)
             early[packet.edge, packet.channel, packet.target, packet.number] = packet
             number = expected.get(channel, 0)
@@ -472,7 +475,7 @@ def in_order(packets: Iterable[Packet], leading: int = 0) -> Iterator[Packet]:
 
 
 def grouped(packets: Iterable[Packet], most: int) -> Iterator[list[Packet]]:
-    """The packets in groups, each of which ends with the packet that brings it to so many bytes."""
+    """The packets in groups of about ``most`` bytes; the packet that reaches the limit ends its group."""
     group: list[Packet] = []
     size = 0
     for packet in packets:
@@ -488,7 +491,7 @@ def grouped(packets: Iterable[Packet], most: int) -> Iterator[list[Packet]]:
 class Writer(ABC):
     """The sending side of one edge in one subtask.
 
-    :param emit: takes the packets.
+    :param emit: called with each packet.
     """
 
     def __init__(
@@ -507,7 +510,7 @@ class Writer(ABC):
         self._emit = emit
         self._outbox = outbox_for(partitioner, subtask, senders, receivers)
         self._numbers = [0] * receivers
-        """target -> its packets of this epoch"""
+        """target -> number of its packets in this epoch"""
 
     def write(self, chunk: Chunk) -> None:
         self._send(self._outbox.add(chunk))
@@ -517,7 +520,7 @@ class Writer(ABC):
         self._outbox.mark(mark)
 
     def flush(self) -> None:
-        """Send what was gathered."""
+        """Send the gathered elements."""
         self._send(self._outbox.rest())
 
     def _packet(self, target: int, payload: bytes) -> None:
@@ -531,14 +534,14 @@ class Writer(ABC):
 
     @abstractmethod
     def _send(self, parts: Iterable[Part]) -> None:
-        """Make packets of it."""
+        """Make packets of the parts and send them."""
 
 
 class ChannelWriter(Writer):
-    """The sending side of an edge whose receivers take everything."""
+    """The sending side of an edge whose receivers accept everything at once."""
 
     def end_epoch(self) -> None:
-        """Send what is left and number the packets of the next epoch from 0 again."""
+        """Send what is left; the packets of the next epoch are numbered from 0 again."""
         self.flush()
         self._numbers = [0] * len(self._numbers)
 

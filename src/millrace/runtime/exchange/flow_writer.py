@@ -1,8 +1,8 @@
-"""The sending side of an edge whose receivers say how much they have room for.
+"""The sending side of an edge with flow control: receivers say by credit how much they have room for.
 
-A receiver gives *credit*: up to which element of its channel, counted from the first one of the connection, it takes
-packets, and how much room it has in all. What there is no credit for waits here, in a backlog for each receiver, and
-the operator that makes more of it has to wait. Marks need no credit.
+A receiver gives *credit*: the number of elements of its channel, counted from the first one of the connection, up to
+which it accepts packets, and its room in all. Elements without credit wait here in a backlog for each receiver, and the
+operator that makes more of them has to wait. Marks need no credit.
 """
 
 from __future__ import annotations
@@ -21,19 +21,21 @@ from millrace.runtime.exchange.partitioners import Broadcast, Partitioner
 
 
 class Backlog:
-    """In order. Of watermarks with nothing between them only the last one is held."""
+    """Elements and marks that wait for one receiver, in order. Of consecutive watermarks only the last one is
+    stored.
+    """
 
     def __init__(self) -> None:
         self._items: deque[Chunk | Mark] = deque()
         self._cutter: Cutter | None = None
-        """takes the first chunk apart"""
+        """cuts the first chunk"""
         self.elements = 0
 
     def __bool__(self) -> bool:
         return bool(self._items)
 
     def add(self, chunk: Chunk, marks: list[PlacedMark]) -> None:
-        """Elements with the marks between them."""
+        """Add elements, with the marks between them."""
         self.elements += count(chunk.values)
         start = 0
         for position, mark in marks:
@@ -51,8 +53,8 @@ class Backlog:
         items.append(mark)
 
     def take(self, most: int) -> tuple[Chunk, list[PlacedMark]]:
-        """So many elements at most, and the marks up to the next one. The old and the new row of an update stay
-        together, so it may be one more."""
+        """Take at most this many elements, and the marks up to the next one. The old and the new row of an update stay
+        together, so there may be one more."""
         items, taken = Gathered(), 0
         while self._items:
             first = self._items[0]
@@ -76,65 +78,65 @@ class Backlog:
 # Credit
 
 FIRST_CREDIT = 1
-"""Elements that a receiver has room for before it has said anything."""
+"""The number of elements that a receiver accepts before it has given credit."""
 PARTS = 4
-"""So many packets at least fill a receiver's room: it has something to do while the next ones come."""
+"""A receiver's room is filled by at least this many packets, so that it has work while the next ones come."""
 
 
 class EpochMark(NamedTuple):
-    """Behind the last packet of a channel's epoch."""
+    """Ends the epoch of a channel; it follows the channel's last packet."""
 
     target: int
-    """partition of the stage that it is for"""
+    """partition of the receiver's stage"""
     edge: int
     channel: int
-    """sending subtask"""
+    """index of the sending subtask"""
     run: int
     packets: int
-    """how many of the epoch went before it"""
+    """number of the epoch's packets in the channel before the mark"""
 
 
 class SenderMarks(NamedTuple):
-    """The marks of one sender behind an edge, for several of its receivers."""
+    """The epoch marks of one sender of an edge, for several of its receivers."""
 
     edge: int
     channel: int
     run: int
     targets: tuple[int, ...]
     packets: tuple[int, ...]
-    """how many of the epoch went to each of them"""
+    """number of the epoch's packets to each target"""
 
 
 class EdgeMarks(NamedTuple):
-    """The marks of all senders of an edge, for one receiver."""
+    """The epoch marks of all senders of an edge, for one receiver."""
 
     edge: int
     target: int
     run: int
     packets: tuple[tuple[int, int], ...]
-    """(channel, how many of the epoch went before its mark)"""
+    """(channel, number of the epoch's packets before its mark)"""
 
     def each(self) -> list[EpochMark]:
-        """The same, as single marks."""
+        """A separate ``EpochMark`` for each channel."""
         return [EpochMark(self.target, self.edge, channel, self.run, number) for channel, number in self.packets]
 
 
 class Credit(NamedTuple):
-    """What a receiver has room for."""
+    """How many elements of a channel a receiver accepts."""
 
     edge: int
     channel: int
-    """sending subtask"""
+    """index of the sending subtask"""
     target: int
     """partition of the receiver's stage"""
     granted: int
-    """elements since the connection began"""
+    """number of elements accepted, counted from the beginning of the connection"""
     room: int
-    """elements that it has room for when it has nothing"""
+    """number of elements that the receiver has room for when it is empty"""
 
 
 class _Receiver:
-    """What the sender knows of one receiver."""
+    """The credit and the backlog of one receiver, on the sender's side."""
 
     __slots__ = ("backlog", "granted", "most", "sent")
 
@@ -142,13 +144,13 @@ class _Receiver:
         self.backlog = Backlog()
         self.granted = FIRST_CREDIT
         self.most = 1
-        """elements of a packet"""
+        """the most elements in a packet"""
         self.sent = 0
-        """elements since the connection began"""
+        """number of elements sent since the connection began"""
 
     @property
     def fitting(self) -> int:
-        """Elements of the next packet."""
+        """The number of elements that the next packet may have."""
         return min(self.granted - self.sent, self.most)
 
 
@@ -172,32 +174,33 @@ class FlowWriter(Writer):
         """targets with a backlog"""
         self._copies = isinstance(partitioner, Broadcast)
         self._free = FIRST_CREDIT * len(self._targets)
-        """elements that all receivers together have room for; as many of them as there are, this costs nothing"""
+        """number of elements that all receivers together have room for; kept as a sum, so that reading it takes the
+        same time for any number of receivers"""
         self._gathered = 0
-        """elements that were not divided among the targets yet, about"""
+        """approximate number of elements that were not divided among the targets yet"""
         self.written = 0
-        """elements, ever"""
+        """number of elements ever written"""
         self.unlimited = False
-        """whether everything goes at once, credit or not"""
+        """whether everything is sent at once, with or without credit"""
 
     @property
     def width(self) -> int:
-        """How many receivers there are."""
+        """The number of receivers."""
         return len(self._targets)
 
     @property
     def blocked(self) -> bool:
-        """Whether something waits for credit."""
+        """Whether elements wait for credit."""
         return bool(self._behind)
 
     @property
     def backlog(self) -> int:
-        """Elements that wait for credit."""
+        """The number of elements that wait for credit."""
         return sum(self._receivers[target].backlog.elements for target in self._behind)
 
     @property
     def room(self) -> int:
-        """About how many elements there is room for, beyond what is gathered."""
+        """About how many more elements there is room for, besides the gathered ones."""
         if self._behind:
             return 0
         if not self._copies:
@@ -208,13 +211,13 @@ class FlowWriter(Writer):
 
     @property
     def fill(self) -> float:
-        """How much of what its receivers have room for waits here, 0 to 1."""
+        """The elements that wait here as a part of the receivers' room, 0 to 1."""
         waiting = self._gathered + self.backlog
         return waiting / (waiting + max(0, self.room)) if waiting else 0.0
 
     @property
     def full(self) -> bool:
-        """Whether so much is gathered that it has to go before there can be more."""
+        """Whether the gathered elements must be sent before there can be more."""
         return self._gathered > 0 and self.room <= 0
 
     def write(self, chunk: Chunk) -> None:
@@ -224,23 +227,23 @@ class FlowWriter(Writer):
         super().write(chunk)
 
     def flush(self) -> None:
-        """Send what was gathered, as far as there is credit."""
+        """Send the gathered elements, as far as there is credit."""
         super().flush()
         self._gathered = 0
 
     def end_epoch(self) -> None:
-        """These were the last elements; the marks follow when nothing waits for credit any more."""
+        """All elements of the epoch were written. The epoch marks follow when no element waits for credit any more."""
         self.flush()
 
     def epoch_marks(self, run: int) -> Iterator[EpochMark]:
-        """For all receivers; the packets of the next epoch are numbered from 0 again."""
+        """The epoch marks for all receivers; the packets of the next epoch are numbered from 0 again."""
         assert not self._behind, "the mark comes behind all elements"
         for target in self._targets:
             yield EpochMark(self._offset + target, self._edge, self._subtask, run, self._numbers[target])
             self._numbers[target] = 0
 
     def credit(self, credit: Credit) -> None:
-        """A receiver has room for more; what waits for that goes."""
+        """A receiver has given credit: send what waits for it."""
         target = credit.target - self._offset
         receiver = self._receivers[target]
         granted = max(receiver.granted, credit.granted)
@@ -251,7 +254,7 @@ class FlowWriter(Writer):
             self._release(target)
 
     def overdraw(self) -> None:
-        """Send what waits without credit: its receivers have to have it before the mark."""
+        """Send what waits without credit, because its receivers need it before the epoch mark."""
         for target in list(self._behind):
             self._release(target, FLUSH_AT)
 
@@ -274,9 +277,9 @@ class FlowWriter(Writer):
                 self._release(target)
 
     def _release(self, target: int, most: int = 0) -> None:
-        """Send what waits for a target as far as there is credit.
+        """Send what waits for a target, as far as there is credit.
 
-        :param most: elements of a packet that need none.
+        :param most: number of elements that may be sent without credit.
         """
         receiver = self._receivers[target]
         backlog = receiver.backlog

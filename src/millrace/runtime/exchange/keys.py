@@ -1,12 +1,13 @@
-"""Keys to key groups to subtasks: the same in every process and for ever, for one key and for columns of keys.
+"""Maps keys to key groups and these to subtasks, for single keys and for columns: equal in every process and version.
 
-Python's own ``hash`` is salted per process, so it can't decide where a key lives. Equal keys must get equal groups,
-also where Python calls values of different types equal (1 == 1.0 == True): the hash follows equality, not the type.
+Python's own ``hash`` is salted per process, so it can't decide which subtask owns a key. Equal keys must get equal
+groups, also where Python says that values of different types are equal (1 == 1.0 == True): the hash follows equality,
+not the type.
 
-Two kinds of values need a form of their own as keys. NaN is unlike itself in Python; as a key all of them are one, as
-Java's ``Double.equals`` says: in place of it there is a float that equals every NaN, also within tuples, rows, lists
-and dataclasses. It stays what it is when it is pickled, so that what restores or sends keys need not know of it. And
-lists and dicts are hashed by their content, since PyFlink tells keys apart by their bytes.
+Two kinds of values need a special form as keys. In Python NaN does not equal itself; as a key all NaNs are one, as in
+Java's ``Double.equals``: a float that equals every NaN replaces it, also within tuples, rows, lists and dataclasses. It
+is pickled as itself, so code that restores or sends keys need not know of it. Lists and dicts are hashed by their
+content, because PyFlink compares keys by their serialized bytes.
 """
 
 from __future__ import annotations
@@ -63,7 +64,9 @@ _NAN = NanKey()
 
 
 def one_nan(keys: list[Any]) -> list[Any]:
-    """The keys of a chunk with one NaN for all. The very same list if there is none; types tell that most often."""
+    """The keys of a chunk, with one NaN for all of them. Returns the same list if it has none; mostly the types
+    tell.
+    """
     kinds = set(map(type, keys))
     if kinds <= NEVER_NAN:
         return keys
@@ -76,7 +79,7 @@ def one_nan(keys: list[Any]) -> list[Any]:
 
 
 def with_one_nan(key: Any) -> Any:
-    """A key with the NaN that equals itself; the very same key if it holds none."""
+    """The key with ``NanKey`` in place of NaN; the same object if it holds none."""
     kind = key.__class__
     if kind in NEVER_NAN:
         return key
@@ -101,7 +104,7 @@ def _changed(key: Any, values: Any, make: Callable[[list[Any]], Any]) -> Any:
 
 
 def _changed_fields(key: Any) -> Any:
-    """A copy of a dataclass; ``replace`` would run what its class does when one is made."""
+    """A copy of a dataclass with changed fields, made without calling its ``__init__`` or ``__post_init__``."""
     found = {field.name: getattr(key, field.name) for field in dataclasses.fields(key)}
     changed = {name: new for name, old in found.items() if (new := with_one_nan(old)) is not old}
     if not changed:
@@ -189,7 +192,7 @@ def _hash_other(key: Any) -> int:
 
 
 def unhashable(key: Any, error: Exception) -> Exception:
-    """What to say when a key has no hash at all; other errors (of the user's own hash function) stay as they are."""
+    """The error for a key without a hash; other errors (of the user's own ``__hash__``) are returned unchanged."""
     try:
         hash(key)
     except TypeError:
@@ -236,7 +239,8 @@ def group_range(subtask: int, max_parallelism: int, parallelism: int) -> range:
 
 
 class ListKey(list[Any]):
-    """A list that can be looked up. It equals the list; who changes it changes a key, and loses the state behind it."""
+    """A list that is hashed by its content and equals the list. Changing it changes the key, so its state is not found
+    again."""
 
     def __hash__(self) -> int:  # type: ignore[override]  # lists have none, since they may be changed
         return hash(tuple(self))
@@ -246,7 +250,7 @@ class ListKey(list[Any]):
 
 
 class DictKey(dict[Any, Any]):
-    """The same of a dict. The order of its entries means nothing, as for dicts."""
+    """A dict that is hashed by its content and equals the dict, in any order of its entries."""
 
     def __hash__(self) -> int:  # type: ignore[override]
         return hash(frozenset(self.items()))
@@ -256,7 +260,7 @@ class DictKey(dict[Any, Any]):
 
 
 def hashable(keys: list[Any]) -> list[Any]:
-    """The keys of a chunk, made hashable (the first one tells whether there is anything to do), with one NaN."""
+    """The keys of a chunk in a hashable form, with one NaN. The first key decides whether they have to be converted."""
     keys = one_nan(keys)
     try:
         hash(keys[0] if keys else None)
@@ -307,7 +311,7 @@ def integer_hashes(values: Integers) -> Hashes:
 
 @cache
 def _crc_table() -> Hashes:
-    """What each byte does to a CRC-32."""
+    """The table of a CRC-32: the effect of each byte."""
     found = np.arange(256, dtype=np.uint64)
     for _ in range(8):
         found = np.where(found & np.uint64(1), np.uint64(0xEDB88320), np.uint64(0)) ^ (found >> np.uint64(1))
@@ -315,12 +319,12 @@ def _crc_table() -> Hashes:
 
 
 def subtasks_of(hashes: Hashes, max_parallelism: int, parallelism: int) -> Integers:
-    """The subtask that each hash belongs to, as ``key_group`` and ``subtask_of_group`` say it."""
+    """The subtask of each hash, as ``key_group`` and ``subtask_of_group`` compute it."""
     return groups_of(hashes, max_parallelism) * parallelism // max_parallelism
 
 
 def groups_of(hashes: Hashes, max_parallelism: int) -> Integers:
-    """The key group that each hash belongs to."""
+    """The key group of each hash."""
     value = hashes ^ (hashes >> np.uint64(16))
     value = (value * np.uint64(0x85EBCA6B)) & MASK
     value = value ^ (value >> np.uint64(13))

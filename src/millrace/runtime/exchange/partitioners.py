@@ -1,9 +1,9 @@
-"""Which subtasks of the next operator an element goes to.
+"""Decides which subtasks of the next operator an element goes to.
 
 A partitioner is a frozen description; ``router`` makes the function that one sending subtask uses. A router splits
-whole chunks: never a Python call per element where slices do. An ``ElementWise`` partitioner also chooses now and
-splits later: a ``Scatter`` cuts what a sender has gathered for many receivers in one pass, however small its chunks
-were. ``TaggedHash`` keeps the two sides of a window join apart on their way into one window operator.
+whole chunks: never a Python call per element where slices do. An ``ElementWise`` partitioner can also choose the target
+at once and split later: a ``Scatter`` cuts the elements gathered for many receivers in one pass, however small their
+chunks were. ``TaggedHash`` marks the two sides of a window join on their way into one window operator.
 """
 
 from __future__ import annotations
@@ -36,25 +36,27 @@ from millrace.runtime.failure import check_complete
 # Scattering elements
 
 Targets = np.ndarray[Any, np.dtype[np.uint16]]
-"""a subtask for each element: there are never more than 32768"""
+"""the target subtask of each element, as uint16: there are never more than 32768"""
 Numbers = np.ndarray[Any, np.dtype[np.int32]]
 
 
 class Scatter(ABC):
-    """How so many elements are spread over ``targets``."""
+    """How a list of elements is distributed over ``targets``."""
 
     def __init__(self, targets: Sequence[int], counts: list[int]) -> None:
         self.targets = targets
         self.counts = counts
-        """elements of each of the targets"""
+        """number of elements for each target"""
 
     @abstractmethod
     def together(self, numbers: Numbers) -> Numbers:
-        """A number of each element: first those of the first target's elements, then of the second's, and so on."""
+        """Reorder a number per element: those for the first target's elements, then those for the second's, and so
+        on.
+        """
 
     @abstractmethod
     def split(self, column: list[Any]) -> list[list[Any]]:
-        """What each of the targets gets of a column, in order."""
+        """The values of a column for each target, in order."""
 
 
 class InOrderOfTargets(Scatter):
@@ -75,7 +77,7 @@ class InOrderOfTargets(Scatter):
 
 
 class InTurn(Scatter):
-    """One element for each target after the other, beginning with that at position ``first``."""
+    """Elements go to the targets in turn, beginning with the target at index ``first``."""
 
     def __init__(self, targets: Sequence[int], first: int, length: int) -> None:
         width = len(targets)
@@ -92,22 +94,23 @@ class InTurn(Scatter):
 
 
 class Assigner(ABC):
-    """Sees one chunk after the other, and then says of all together where their elements go."""
+    """Chooses the targets of the elements of one chunk after the other, and then describes all of them as one
+    ``Scatter``."""
 
     @abstractmethod
     def assign(self, chunk: Chunk) -> Chunk:
-        """Look at a chunk's elements; the chunk, with keys if they belong to it now."""
+        """Choose the targets of a chunk's elements. Returns the chunk, with keys if the elements have any."""
 
     @abstractmethod
     def scatter(self, gathered: Chunk) -> Scatter:
-        """Where all go that were assigned since the last call.
+        """The distribution of all elements that were assigned since the last call.
 
-        :param gathered: these as one chunk.
+        :param gathered: these elements as one chunk.
         """
 
 
 class AssignEach(Assigner):
-    """By a function that chooses for each element of a chunk."""
+    """Chooses targets by a function of a chunk."""
 
     def __init__(self, targets: Sequence[int], choose: Callable[[Chunk], tuple[Chunk, Targets]]) -> None:
         self._targets = targets
@@ -125,7 +128,7 @@ class AssignEach(Assigner):
 
 
 class AssignInTurn(Assigner):
-    """Round robin; with one target all go there."""
+    """Chooses targets in turn (round robin); with one target all elements go there."""
 
     def __init__(self, targets: Sequence[int], first: int = 0) -> None:
         self._targets = targets
@@ -144,7 +147,7 @@ class AssignInTurn(Assigner):
 
 
 def parts(chunk: Chunk, scatter: Scatter) -> Iterator[Chunk]:
-    """What each of the targets gets, in their order."""
+    """The part of a chunk for each target, in their order."""
     timestamps = repeat(None) if chunk.timestamps is None else scatter.split(chunk.timestamps)
     keys = repeat(None) if chunk.keys is None else scatter.split(chunk.keys)
     return map(Chunk, scatter.split(chunk.values), timestamps, keys)
@@ -153,14 +156,14 @@ def parts(chunk: Chunk, scatter: Scatter) -> Iterator[Chunk]:
 # Subtasks of a chunk of keys
 
 AT_ONCE = 8_192
-"""Keys that are looked up at once: what is known of keys is in the processor's cache after the first thousands of
-them, and keys that are new are remembered only as long as they are few."""
+"""The number of keys that are looked up at once: known keys are in the processor's cache after the first thousands, and
+new keys are remembered only while they are few."""
 _UNKNOWN = 0xFFFF
-"""no subtask: there are no more than 32768"""
+"""stands for an unknown subtask: there are no more than 32768"""
 
 
 class BadKeyError(Exception):
-    """A key cannot be hashed; the cause says why."""
+    """A key cannot be hashed; the cause is its error."""
 
     def __init__(self, position: int) -> None:
         super().__init__(position)
@@ -168,10 +171,10 @@ class BadKeyError(Exception):
 
 
 class KeyTargets:
-    """Keys -> subtasks. What it has computed it remembers, up to ``LIMIT`` keys.
+    """Maps keys to subtasks, and remembers up to ``LIMIT`` keys.
 
-    When these are too many it forgets them all, though only at every eighth chunk that brings too many: if keys hardly
-    come again, remembering them costs more than it gives.
+    When there are too many it forgets all of them, but only at every eighth chunk that exceeds the limit: if keys
+    rarely come again, remembering them costs more than it gains.
     """
 
     LIMIT = 65_536
@@ -186,7 +189,7 @@ class KeyTargets:
     def of(self, keys: list[Any]) -> Targets:
         """The subtask of each key.
 
-        :raises BadKeyError: one has no hash that is the same everywhere.
+        :raises BadKeyError: a key has no stable hash.
         """
         if len(keys) <= AT_ONCE:
             return self._of_some(keys)
@@ -243,7 +246,7 @@ class KeyTargets:
 
 
 def _column_hashes(keys: list[Any]) -> Hashes | None:
-    """The stable hashes of plain integers or strings; None for others."""
+    """The stable hashes of plain integers or strings; None for other keys."""
     kinds = set(map(type, keys))
     try:
         if kinds == {int}:
@@ -262,7 +265,7 @@ Router = Callable[[Chunk], Iterator[tuple[int, Chunk]]]
 
 
 class PartitioningError(Exception):
-    """The user's key selector or partitioner failed on an element; the text says which: ``in the key selector``.
+    """The user's key selector or partitioner failed on an element; the text says where: ``in the key selector``.
 
     ``origin`` is the user's call with its file:line, if it is known.
     """
@@ -275,7 +278,7 @@ class PartitioningError(Exception):
 
 @dataclass(frozen=True)
 class Partitioner(ABC):
-    """How the elements of an edge are spread."""
+    """How the elements of an edge are distributed over the receivers."""
 
     ship_strategy = ""
     """Flink's name in the plan JSON."""
@@ -291,24 +294,25 @@ class Partitioner(ABC):
         return ()
 
     def places(self, chunk: Chunk, receivers: int) -> Iterator[tuple[int, Chunk]] | None:
-        """The receivers of elements that were sent to one of another number of receivers; None: any will do."""
+        """The receivers of elements that were sent when there was another number of receivers; None: any receiver will
+        do."""
         return None
 
     def groups(self, chunk: Chunk) -> Iterator[tuple[int, Chunk]] | None:
-        """The key groups of elements that were sent by their keys; None: by something else."""
+        """The key groups of elements that were sent by their keys; None: they were not sent by keys."""
         return None
 
     def targets(self, subtask: int, senders: int, receivers: int) -> Sequence[int]:
-        """The receivers that this sender may reach: they all get its watermarks."""
+        """The receivers that this sender can reach: all of them get its watermarks."""
         return range(receivers)
 
     def sources(self, subtask: int, senders: int, receivers: int) -> list[int]:
-        """The senders that may reach this receiver: its channels."""
+        """The senders that can reach this receiver: its channels."""
         return [sender for sender in range(senders) if subtask in self.targets(sender, senders, receivers)]
 
 
 class ElementWise(Partitioner):
-    """Each element goes to one receiver of its own."""
+    """A partitioner that sends each element to one receiver."""
 
     @abstractmethod
     def assigner(self, subtask: int, senders: int, receivers: int) -> Assigner:
@@ -454,7 +458,7 @@ class Hash(ElementWise):
         return _ByKeys(self, receivers)
 
     def places(self, chunk: Chunk, receivers: int) -> Iterator[tuple[int, Chunk]]:
-        # They have their keys, and the key selector was opened by the senders only.
+        # The elements have their keys, and only the senders have opened the key selector.
         return places_of_keys(chunk, self.max_parallelism, receivers)
 
     def groups(self, chunk: Chunk) -> Iterator[tuple[int, Chunk]]:
@@ -473,7 +477,7 @@ def places_of_keys(chunk: Chunk, max_parallelism: int, receivers: int) -> Iterat
 
 
 class _ByKeys(Assigner):
-    """Elements with their keys, to the subtasks that these belong to."""
+    """Sends elements, with their keys, to the subtasks of the keys."""
 
     def __init__(self, partitioner: Hash, receivers: int) -> None:
         self._partitioner = partitioner
@@ -484,13 +488,13 @@ class _ByKeys(Assigner):
         return Chunk(chunk.values, chunk.timestamps, self._partitioner.keys(chunk))
 
     def scatter(self, gathered: Chunk) -> Scatter:
-        # All at once: between any two small chunks the processor's cache loses what is known of keys.
+        # All keys at once: between small chunks the processor's cache would lose the known keys.
         targets = _targets(self._key_targets, gathered.keys or [], gathered.values, self._partitioner.origin)
         return InOrderOfTargets(self._receivers, targets)
 
 
 class _ToTheOnlyOne(AssignInTurn):
-    """Elements with their keys, to a single receiver."""
+    """Sends elements, with their keys, to a single receiver."""
 
     def __init__(self, partitioner: Hash) -> None:
         super().__init__(range(1))
@@ -505,7 +509,7 @@ class _ToTheOnlyOne(AssignInTurn):
 
 
 def _objects_of(*methods: Callable[..., Any]) -> tuple[Function, ...]:
-    """The key selectors and partitioners whose methods these are; plain callables have none."""
+    """The key selector and partitioner objects that own these methods; plain callables have none."""
     objects = (getattr(method, "__self__", None) for method in methods)
     return tuple(found for found in objects if isinstance(found, (KeySelector, functions.Partitioner)))
 
@@ -535,7 +539,7 @@ def _targets(key_targets: KeyTargets, keys: list[Any], values: list[Any], origin
 
 @dataclass(frozen=True)
 class TaggedHash(Hash):
-    """By key; what arrives is (tag, element)."""
+    """Distributes (tag, element) pairs of a window join by the key of the element."""
 
     tag: int = 0
 

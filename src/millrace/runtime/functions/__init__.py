@@ -1,1 +1,1 @@
-"""Python functions of tables, called by streaming operators and by Spark's batch tasks alike."""
+"""Calls of the user's Python functions in tables, for streaming operators and for Spark's batch tasks."""

@@ -1,7 +1,7 @@
-"""Aggregate functions of the user: on whole groups, and on rows that come, and are taken back, batch by batch.
+"""The user's aggregate functions: on whole groups of rows, and on rows that are added and retracted batch by batch.
 
-``GroupFunction`` is called when all rows of a group are there. ``UserAccumulators`` holds an accumulator for each
-group, which rows are added to or retracted from one batch after the other.
+``GroupFunction`` is called when all rows of a group are there. ``UserAccumulators`` has an accumulator for each group,
+to which rows are added, or from which they are retracted, one batch after the other.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from millrace.runtime.functions.runner import FunctionRunner, result_column, row
 
 
 class GroupFunction:
-    """An aggregate function, or a table aggregate function: of rows, or a vectorised one, which is given one
-    ``pandas.Series`` an argument by a single call of ``accumulate``."""
+    """An aggregate or table aggregate function. A vectorised one gets all rows in a single call of ``accumulate``, as
+    one ``pandas.Series`` per argument."""
 
     def __init__(self, runner: FunctionRunner, call: AggCall) -> None:
         self._runner = runner
@@ -44,7 +44,7 @@ class GroupFunction:
         return self.rows_of(self._accumulated(args, length), width)
 
     def value_of(self, accumulator: Any) -> Any:
-        """What ``get_value`` gives. One value of pandas is one of Python."""
+        """The result of ``get_value``; a single pandas value is returned as a Python value."""
         try:
             value = self.function.get_value(accumulator)
         except Exception as error:
@@ -52,14 +52,14 @@ class GroupFunction:
         return value.item() if isinstance(value, (np.number, np.bool_)) else value
 
     def rows_of(self, accumulator: Any, width: int) -> list[Sequence[Any]]:
-        """What ``emit_value`` gives."""
+        """The rows that ``emit_value`` gives."""
         try:
             return [row_values(row, width) for row in self.function.emit_value(accumulator) or ()]
         except Exception as error:
             raise self.failed(error, "emit_value") from error
 
     def failed(self, error: Exception, method: str, args: Any = NO_ELEMENT) -> OperatorError:
-        """What to raise when a method of the function failed."""
+        """The error to raise when a method of the function failed."""
         return self._runner.error(error, f"{method}() of {self._name}", args)
 
     def new(self) -> Any:
@@ -70,7 +70,7 @@ class GroupFunction:
             raise self.failed(error, "create_accumulator") from error
 
     def column(self, values: list[Any]) -> pa.Array:
-        """Values of groups in the declared type."""
+        """The values of groups as a column of the declared type."""
         return result_column(self._runner, values, self._call.type, self._name)
 
     def _accumulated(self, args: Sequence[pa.Array], length: int) -> Any:
@@ -99,14 +99,14 @@ class GroupFunction:
             raise self.failed(error, "accumulate", values) from error
 
     def arguments(self, args: Sequence[pa.Array], length: int) -> Any:
-        """The arguments of each row."""
+        """An iterator over the arguments of each row."""
         if not args:
             return [()] * length
         return zip(*(to_python(arg, kind) for arg, kind in zip(args, self._types)))
 
 
 class UserAccumulators:
-    """Accumulators of a function of rows: any objects, None before the first row."""
+    """Accumulators of a row-wise function: any objects, None before the first row."""
 
     zero = None
 
@@ -114,7 +114,7 @@ class UserAccumulators:
         self._function = function
 
     def update(self, ids: Any, args: Sequence[pa.Array], signs: pa.Array, slots: list[Any]) -> None:
-        """Add rows, and take rows back; ``slots`` has the accumulators and is changed here."""
+        """Add rows and retract rows; changes the accumulators in ``slots`` in place."""
         accumulate, retract = self._function.function.accumulate, self._function.function.retract
         rows = self._function.arguments(args, len(ids))
         sign, values = 1, NO_ELEMENT
@@ -130,7 +130,7 @@ class UserAccumulators:
             raise self._function.failed(error, "accumulate" if sign > 0 else "retract", values) from error
 
     def absorb(self, slot: Any, other: Any) -> Any:
-        """Two accumulators as one."""
+        """Merge two accumulators into one."""
         if slot is None or other is None:
             return other if slot is None else slot
         try:
@@ -148,7 +148,7 @@ class UserAccumulators:
 def of_entries(
     function: GroupFunction, call: AggCall, types: Sequence[pa.DataType]
 ) -> Callable[[Sequence[Entry]], Any]:
-    """A vectorised function on the rows of one group, in the form that ``KeptPlaces`` calls it."""
+    """Apply a vectorised function to the rows of one group, in the form in which ``KeptPlaces`` calls it."""
 
     def value(entries: Sequence[Entry]) -> Any:
         rows = list(in_sequence(entries))

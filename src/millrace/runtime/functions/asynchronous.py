@@ -1,7 +1,7 @@
 """Asynchronous calls: a thread with an event loop for the coroutines of one operator, and scalar functions that use it.
 
-The calls of one batch run beside each other in the event loop; results come in the order of the rows, and the batch
-goes on when all are done. So nothing is in flight between two epochs.
+The calls of one batch run concurrently in the event loop; results are in the order of the rows, and the batch continues
+when all calls have ended. So nothing is in flight between two epochs.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ WIND_UP_SECONDS = 5.0
 
 
 class LoopBlocked(RuntimeError):
-    """Something in the loop does not give control back."""
+    """A coroutine does not give control back to the event loop."""
 
     def __init__(self) -> None:
         super().__init__("the event loop does not answer")
@@ -40,7 +40,7 @@ class LoopThread:
         self.loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self.blocked = False
-        """whether a coroutine was found not to give control back: nothing can be asked of the loop then"""
+        """whether a coroutine was found to block the loop: nothing can be scheduled in it then"""
 
     def start(self) -> None:
         self.loop = asyncio.new_event_loop()
@@ -53,7 +53,7 @@ class LoopThread:
         self.loop.call_soon_threadsafe(callback, *args)
 
     def wait_for(self, awaitable: Awaitable[Any], seconds: float | None = None) -> Any:
-        """Await something in the loop; its result or exception.
+        """Await an awaitable in the loop; returns its result or raises its exception.
 
         :raises LoopBlocked: also if there is no answer within ``seconds``.
         """
@@ -76,7 +76,7 @@ class LoopThread:
             raise LoopBlocked from None
 
     def where(self) -> TracebackType | None:
-        """What the thread is doing right now, as a traceback."""
+        """A traceback of what the thread is doing at this moment."""
         frame = sys._current_frames().get(self._thread.ident or 0) if self._thread is not None else None
         found = None
         while frame is not None:
@@ -85,7 +85,7 @@ class LoopThread:
         return found
 
     def close(self) -> None:
-        """Cancel all that still runs and end the thread; a blocked one is left behind."""
+        """Cancel all running coroutines and end the thread; a blocked thread is left behind."""
         thread, self._thread = self._thread, None
         if thread is None or self.loop is None:
             return
@@ -120,20 +120,20 @@ _OPTION = "table.exec.async-scalar."
 
 @dataclass(frozen=True)
 class AsyncSettings:
-    """How calls are made; times in seconds."""
+    """How asynchronous functions are called; times in seconds."""
 
     at_once: int = 10
     timeout: float = 180.0
-    """for one row with all attempts"""
+    """limit for one row, with all attempts"""
     attempts: int = 3
     pause: float = 0.1
-    """between two attempts"""
+    """pause between two attempts"""
 
     @staticmethod
     def of(configuration: Mapping[str, str]) -> AsyncSettings:
         """From ``table.exec.async-scalar.*``.
 
-        :raises ValueError: an option that is not understood.
+        :raises ValueError: an option has a wrong value.
         """
 
         def option(name: str, default: str) -> str:
@@ -155,7 +155,7 @@ def _seconds(text: str) -> float:
 
 
 class CallFailed(Exception):
-    """A call failed for good; says for which row."""
+    """All attempts of a call have failed; the error names the row."""
 
     def __init__(self, cause: BaseException, args: tuple[Any, ...]) -> None:
         super().__init__(str(cause))

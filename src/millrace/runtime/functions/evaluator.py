@@ -1,4 +1,6 @@
-"""Expressions that call functions of the user, computed on columns; scalar and table functions on a batch of rows."""
+"""Computes expressions that call the user's functions on columns; calls scalar and table functions on a batch of
+rows.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ from millrace.runtime.functions.runner import FunctionRunner, result_column, res
 
 
 class Arguments:
-    """The arguments of ``length`` rows. Calls need no tuple for each row."""
+    """The arguments of a function for ``length`` rows. No tuple is made for each row."""
 
     def __init__(self, columns: Sequence[list[Any]], length: int) -> None:
         self._columns = columns
@@ -38,7 +40,7 @@ class Arguments:
         return self._length
 
     def calls(self, function: Callable[..., Any]) -> Iterator[Any]:
-        """The result for one row after the other. Ends early where the function raises ``StopIteration``."""
+        """The result of the function for each row. Ends early where the function raises ``StopIteration``."""
         if not self._columns:
             self._remaining = iter([()] * self._length)
             return starmap(function, self._remaining)
@@ -47,15 +49,15 @@ class Arguments:
         return map(function, self._remaining, *others)
 
     def current(self) -> tuple[Any, ...]:
-        """The arguments of the latest of these calls."""
+        """The arguments of the latest call."""
         return self.row(self._length - length_hint(self._remaining) - 1)
 
     def row(self, place: int) -> tuple[Any, ...]:
-        """The arguments of a row."""
+        """The arguments for a row."""
         return tuple([column[place] for column in self._columns])
 
     def rows(self) -> list[tuple[Any, ...]]:
-        """Those of all rows."""
+        """The arguments for all rows."""
         return list(zip(*self._columns)) if self._columns else [()] * self._length
 
 
@@ -63,7 +65,7 @@ class Arguments:
 
 
 def call_with_rows(runner: FunctionRunner, call: UdfCall, arguments: Arguments) -> list[Any]:
-    """What a function of single values makes of the arguments of each row.
+    """The results of a row-wise function for each row.
 
     :raises OperatorError: the function failed.
     """
@@ -82,9 +84,9 @@ def call_with_rows(runner: FunctionRunner, call: UdfCall, arguments: Arguments) 
 
 
 def call_with_columns(runner: FunctionRunner, call: UdfCall, args: Sequence[pa.Array], length: int) -> pa.Array:
-    """What a vectorised function makes of ``length`` rows.
+    """The result of a vectorised function for ``length`` rows.
 
-    :raises OperatorError: the function failed, or gave something that does not fit.
+    :raises OperatorError: the function failed, or its result has a wrong length or type.
     """
     # pandas is slow to import, and most jobs have no such function.
     from millrace.runtime.functions.vectors import batch_size, call_vectorized
@@ -98,7 +100,7 @@ def call_with_columns(runner: FunctionRunner, call: UdfCall, args: Sequence[pa.A
 
 
 class Values:
-    """The results of a call for a batch: a column, or Python values. The other form is made when it is asked for."""
+    """The results of a call for a batch: a column, or Python values. The other form is made when it is requested."""
 
     def __init__(
         self, runner: FunctionRunner, call: UdfCall, column: pa.Array | None, values: list[Any] | None
@@ -125,19 +127,20 @@ Given = Values | Column
 
 
 class FunctionEvaluator(Evaluator):
-    """An evaluator that also calls functions of the user.
+    """An evaluator that also calls the user's functions.
 
-    Equal calls are made once. Where one function is given what another one returned, the values are handed over as
-    they are; columns are made only for built-in functions, vectorised ones, and for the result.
+    Equal calls are made once. Results of one function that are arguments of another are passed on as Python values;
+    columns are made only for built-in functions, vectorised ones, and for the result.
     """
 
     def __init__(self, columns: Sequence[pa.Array], surroundings: Surroundings, functions: FunctionRunner) -> None:
         super().__init__(columns, surroundings)
         self.functions = functions
         self._results: dict[tuple[int, ...], tuple[Sequence[Given], Values]] = {}
-        """with the arguments, whose ids must not be given to others"""
+        """(id of the function, ids of its arguments) -> (the arguments, result); holding the arguments keeps their ids
+        from being reused"""
         self._lists: dict[int, tuple[Column, list[Any]]] = {}
-        """columns as Python values"""
+        """id of a column -> (the column, its values as a Python list)"""
 
     def over(self, columns: Sequence[pa.Array], surroundings: Surroundings) -> FunctionEvaluator:
         return FunctionEvaluator(columns, surroundings, self.functions)
@@ -150,7 +153,7 @@ class FunctionEvaluator(Evaluator):
         return self._arguments(args, [self._given(arg) for arg in args])
 
     def some_rows(self, rows: Any, expression: Rex) -> pa.Array:
-        """As in the base class. A function that was called for all rows is not called again for some of them."""
+        """As in the base class; but a function that was called for all rows is not called again for some of them."""
         if len(rows) == self.length:
             return self.column(expression)
         known: list[pa.Array] = []
@@ -182,7 +185,7 @@ class FunctionEvaluator(Evaluator):
 
     def _called(self, call: UdfCall) -> Values:
         given = [self._given(arg) for arg in call.args]
-        # Calls are equal that call different functions of one name.
+        # Different functions of one name must not count as the same call.
         key = (id(call.function), *map(id, given))
         known = self._results.get(key)
         if known is not None:
@@ -226,7 +229,7 @@ class FunctionEvaluator(Evaluator):
     def _call(self, expression: Call) -> Column:
         function = find_scalar(expression.function)
         if function is not None and function.by_need is not None and is_expensive(expression):
-            # A function of the user may fail in any way, or have effects: in a CASE it sees the rows of its branch.
+            # A user's function may fail, or have side effects: in a CASE it is called only for the rows of its branch.
             return function.by_need(expression, self)
         return super()._call(expression)
 
@@ -234,13 +237,13 @@ class FunctionEvaluator(Evaluator):
 # Table functions
 
 Made = tuple[Any, list[pa.Array]]
-"""(the input row of each row that was made, in order, as numpy integers; the columns)"""
+"""(the input row of each produced row, in order, as numpy integers; the produced columns)"""
 
 
 def made_rows(runner: FunctionRunner, wrapper: Any, arguments: Arguments, types: Sequence[DataType]) -> Made:
-    """What a table function makes of the arguments of each row: columns of these types.
+    """The rows that a table function produces for each input row, as columns of these types.
 
-    :raises OperatorError: the function failed, or gave something that does not fit.
+    :raises OperatorError: the function failed, or a value does not fit its type.
     """
     made: list[Any] = []
     ends: list[int] = []
@@ -262,7 +265,7 @@ def made_rows(runner: FunctionRunner, wrapper: Any, arguments: Arguments, types:
 
 
 def _cells(made: list[Any], width: int) -> list[list[Any]] | None:
-    """The columns of rows that all have the same plain form; None where each has to be looked at."""
+    """The columns of rows that all have the same plain form; None if each row has to be inspected."""
     kinds = set(map(type, made))
     if kinds == {tuple} and set(map(len, made)) == {width}:
         return [list(map(itemgetter(place), made)) for place in range(width)]
@@ -274,7 +277,7 @@ def _cells(made: list[Any], width: int) -> list[list[Any]] | None:
 def _cells_of_each(
     runner: FunctionRunner, wrapper: Any, arguments: Arguments, made: list[Any], owners: Any, width: int
 ) -> list[list[Any]]:
-    """The columns of rows of any forms."""
+    """The columns of rows in any mix of forms."""
     rows: list[Sequence[Any]] = []
     try:
         rows.extend(row_values(result, width) for result in made)

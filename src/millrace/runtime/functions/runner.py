@@ -1,8 +1,8 @@
-"""The life of the user's functions in a subtask, the errors that they raise, and what they return.
+"""Opens, closes and wraps the user's functions in a subtask: their life, their errors, and checks of their results.
 
 A wrapper (``UdfCall.function``, ``AggCall.udf``, ``Correlate.udf``) has ``name``, ``function`` (an object with
 ``open``, ``close`` and the methods of its kind), ``vectorized``, ``asynchronous``, and ``result_type``, or ``row_type``
-of a table function. Results are brought to the declared type.
+of a table function. Results are converted to the declared type.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from millrace.runtime.functions.asynchronous import AsyncSettings, LoopThread, c
 
 
 class TaskFunctionContext:
-    """The methods of ``millrace.table.functions.udf.FunctionContext``, answered by the task."""
+    """The task's implementation of ``millrace.table.functions.udf.FunctionContext``."""
 
     def __init__(self, runtime: OperatorRuntimeContext, metrics: bool) -> None:
         self._runtime = runtime
@@ -77,9 +77,9 @@ def wrappers_in(part: Any) -> Iterator[Any]:
 
 
 class FunctionRunner:
-    """All functions of one operator in one subtask: each is opened and closed once, however often the plan has it.
+    """All functions of one operator in one subtask: each is opened and closed once, however often the plan uses it.
 
-    The modules beside this one call the functions: ``scalars``, ``tables``, ``groups`` and ``accumulators``.
+    ``evaluator.py`` and ``aggregates.py`` call the functions.
     """
 
     def __init__(
@@ -149,15 +149,16 @@ class FunctionRunner:
         self.close()
 
     def error(self, error: BaseException, where: str, args: Any = NO_ELEMENT) -> OperatorError:
-        """What to raise when the user's code failed.
+        """The error to raise when the user's code failed.
 
         :param where: the method, e.g. ``open() of name``.
-        :param args: what it was called with.
+        :param args: the arguments of the failed call.
         """
         return self.context.error(error, args, f" in {where}")
 
     def concurrently(self, function: Any, rows: Sequence[tuple[Any, ...]]) -> list[Any]:
-        """The results of an asynchronous function, as ``table.exec.async-scalar.*`` says. Errors as ``call_all``."""
+        """The results of an asynchronous function for each row, with the settings ``table.exec.async-scalar.*``. Raises
+        what ``call_all`` raises."""
         assert self._loop is not None, "the runner is open"
         return call_all(self._loop, function, rows, self._settings)
 
@@ -190,8 +191,8 @@ def _fits(value: Any, data_type: DataType) -> bool:
 
 
 def result_rows(results: Any) -> Any:
-    """The rows that a table function gave: as in PyFlink None is no row, and what is no list, range or iterator is one
-    row."""
+    """The rows that a table function returned. As in PyFlink, None is no row, and a value that is no list, range or
+    iterator is one row."""
     if results is None:
         return ()
     return results if isinstance(results, (list, range, Iterator)) else (results,)

@@ -1,4 +1,4 @@
-"""Arrow columns as what a vectorised function takes, and back."""
+"""Converts Arrow columns to the pandas arguments of vectorised functions, and their results back to Arrow."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ BUNDLE_SIZE = "python.fn-execution.bundle.size"
 
 
 def to_pandas(column: pa.Array) -> Any:
-    """A Series; of a ROW a DataFrame with a column for each field, where the fields of a ROW inside take its place."""
+    """A Series; for a ROW a DataFrame with a column for each field, in which the fields of a nested ROW are columns
+    themselves."""
     if pa.types.is_struct(column.type):
         parts = [(field.name, to_pandas(values)) for field, values in zip(column.type, column.flatten())]
         named = [part if isinstance(part, pd.DataFrame) else part.rename(name) for name, part in parts]
@@ -27,7 +28,7 @@ def to_pandas(column: pa.Array) -> Any:
 
 
 def batch_size(configuration: Mapping[str, str]) -> int:
-    """How many rows a vectorised function is given at a time: never more than a bundle has, if its size is set."""
+    """The most rows of one call of a vectorised function: never more than the bundle size, if it is set."""
     size = int(configuration.get(BATCH_SIZE, DEFAULT_BATCH_SIZE))
     return min(size, int(configuration.get(BUNDLE_SIZE, size)))
 
@@ -35,8 +36,8 @@ def batch_size(configuration: Mapping[str, str]) -> int:
 def call_vectorized(
     function: Callable[..., Any], args: Sequence[pa.Array], data_type: pa.DataType, length: int, size: int, name: str
 ) -> pa.Array:
-    """What a vectorised function makes of ``length`` rows, of which it is given ``size`` at a time. Errors as
-    ``from_pandas``, and whatever the function raises."""
+    """The result of a vectorised function for ``length`` rows, called with ``size`` rows at a time. Raises what
+    ``from_pandas`` and the function raise."""
     parts = []
     for start in range(0, length, size):
         rows = min(size, length - start)
@@ -50,7 +51,7 @@ def _fit(value: Any, data_type: pa.DataType) -> Any:
 
 
 def from_pandas(result: Any, data_type: pa.DataType, length: int, name: str) -> pa.Array:
-    """What a function gave for ``length`` rows, as a column.
+    """The result of a function for ``length`` rows as a column.
 
     :raises ValueError: it has another length.
     :raises TypeError: a value does not fit into the type.
@@ -75,7 +76,7 @@ def from_pandas(result: Any, data_type: pa.DataType, length: int, name: str) -> 
         series = pd.Series([_fit(each, data_type) for each in series], dtype=object)
         missing = np.asarray(series.isnull(), bool)
     try:
-        # Of times the digits that the type does not have are cut off, nothing else is lost.
+        # Digits of times that the type does not have are cut off; any other loss is an error.
         array = pa.Array.from_pandas(series, mask=missing, type=data_type, safe=not pa.types.is_timestamp(data_type))
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
         text = f"{name}() is declared as {data_type} and returned a Series of {series.dtype}: {error}"

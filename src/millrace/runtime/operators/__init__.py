@@ -1,1 +1,1 @@
-"""The physical operators. Each takes chunks and watermarks and hands chunks and watermarks on; none knows Spark."""
+"""The physical operators. Each takes chunks and watermarks, and emits chunks and watermarks; none knows Spark."""

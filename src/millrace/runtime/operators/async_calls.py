@@ -1,11 +1,11 @@
-"""Elements that are in flight in an event loop, and the buffers where their results wait for their turn.
+"""Calls in flight in an event loop, and the buffers in which results wait for their turn.
 
-The task's thread hands elements over in chunks, the loop's thread calls and completes them. Per chunk there is one
-message to the loop, and one wake-up of the task if it has to wait at all.
+The task's thread hands elements over in chunks; the loop's thread makes the calls and completes the elements. Each
+chunk costs one message to the loop, and one wake-up of the task if it has to wait at all.
 
-A buffer is one of Flink's two queues of stream elements, without its locks: it is used by one thread at a time. It
-takes elements and marks in the order of the stream, and later, in any order, the results of the elements. What may go
-on is added to ``Ready``.
+A buffer is one of Flink's two queues of stream elements, without its locks: one thread at a time uses it. It takes
+elements and marks in the order of the stream, and later, in any order, the results of the elements. Results that may be
+emitted are added to ``Ready``.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Mark: TypeAlias = int | Status
 
 
 class Entry:
-    """One element on its way."""
+    """One element whose call is in flight."""
 
     __slots__ = ("began", "results", "segment", "settled", "task", "timer", "timestamp", "value")
 
@@ -41,15 +41,15 @@ class Entry:
         self.task: asyncio.Task[None] | None = None
         self.timer: asyncio.TimerHandle | None = None
         self.began = 0.0
-        """when its call did (s, of a clock that only goes on)"""
+        """when its call began (s, monotonic clock)"""
         self.settled = False
-        """whether its outcome is known: whatever its coroutine does from now on does not count"""
+        """whether the outcome is decided; whatever the coroutine does afterwards is ignored"""
         self.results: list[Any] | None = None
         self.segment: _Segment | None = None
 
 
 class Batch:
-    """Results that go on together."""
+    """Results that are emitted together."""
 
     __slots__ = ("stamped", "timestamps", "values")
 
@@ -57,7 +57,7 @@ class Batch:
         self.values: list[Any] = []
         self.timestamps: list[int | None] = []
         self.stamped = False
-        """whether any of them has a timestamp"""
+        """whether any of the results has a timestamp"""
 
     def add(self, results: list[Any], timestamp: int | None) -> None:
         self.values.extend(results)
@@ -72,14 +72,14 @@ class Batch:
 
 
 class Ready:
-    """What may go on: results, with marks at their places among them."""
+    """Results that may be emitted, with marks between them."""
 
     def __init__(self) -> None:
         self._items: list[Batch | Mark] = []
 
     @property
     def batch(self) -> Batch:
-        """The results behind the last mark, to add to."""
+        """The batch after the last mark, to add results to."""
         last = self._items[-1] if self._items else None
         if not isinstance(last, Batch):
             last = Batch()
@@ -95,26 +95,26 @@ class Ready:
 
 
 class Buffer(ABC):
-    """The order in which results go on."""
+    """Holds results until they may be emitted, in an order that subclasses define."""
 
     def __init__(self) -> None:
         self.ready = Ready()
 
     @abstractmethod
     def add(self, entry: Entry) -> None:
-        """An element whose results will follow."""
+        """Add an element whose results will follow."""
 
     @abstractmethod
     def mark(self, mark: Mark) -> None:
-        """A mark behind the elements so far."""
+        """Add a mark after the elements so far."""
 
     @abstractmethod
     def complete(self, entry: Entry, results: list[Any]) -> int:
-        """The results of an element. Returns how many elements left the buffer for it."""
+        """Add the results of an element. Returns how many elements left the buffer."""
 
 
 class OrderedBuffer(Buffer):
-    """Results go on in the order of their elements."""
+    """Emits results in the order of their elements."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -152,16 +152,16 @@ class _Segment:
 
     def __init__(self) -> None:
         self.open = 0
-        """elements without results"""
+        """number of elements without results"""
         self.completed = 0
         self.waiting = Batch()
-        """results of the completed ones, while earlier segments are not through"""
+        """results of completed elements, while an earlier segment has open ones"""
         self.end: Mark | None = None
-        """the mark behind the segment; None for the last one"""
+        """the mark after the segment; None: the segment is the last one"""
 
 
 class UnorderedBuffer(Buffer):
-    """Results go on as they come, but never across a mark."""
+    """Emits results as they come, but never across a mark."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -202,15 +202,15 @@ class UnorderedBuffer(Buffer):
 # Calls
 
 BLOCKED_SECONDS = 30.0
-"""If no call ends in so much more than the timeout, a coroutine keeps the loop from running."""
+"""If no call ends within the timeout plus this many seconds, a coroutine blocks the loop."""
 
 
 REMEMBERED = 0.98
-"""The part of the longest call that is remembered after one more."""
+"""The factor by which the remembered duration of the longest call decays with each further call."""
 
 
 class CallError(Exception):
-    """A call failed, and so has the job."""
+    """A call has failed, and with it the job."""
 
     def __init__(self, cause: BaseException, element: Any = NO_ELEMENT, during: str = "") -> None:
         super().__init__(str(cause))
@@ -220,7 +220,7 @@ class CallError(Exception):
 
 
 class Calls:
-    """Calls in flight: at most ``capacity``, each for at most ``timeout`` ms (0 or less: as long as it takes).
+    """Calls in flight: at most ``capacity``, each for at most ``timeout`` ms (0 or less: no limit).
 
     As in Flink an element counts until its results leave the buffer, so ``capacity`` bounds the buffer, too.
     """
@@ -240,63 +240,66 @@ class Calls:
         self._timeout = timeout / 1000 if timeout > 0 else None
         self._patience = self._timeout and min(self._timeout + BLOCKED_SECONDS, threading.TIMEOUT_MAX)
         self._capacity = capacity
-        # The task's alone.
+        # Used by the task's thread only.
         self._marks: list[Mark] = []
-        """marks behind the last element that was handed over"""
+        """marks after the last submitted element"""
         self._collected = 0
-        """elements whose results have gone on"""
-        # The loop's alone.
+        """number of elements whose results were collected"""
+        # Used by the loop's thread only.
         self._arrived: deque[Entry | Mark] = deque()
-        """what has not found room yet"""
+        """elements and marks that wait for free capacity"""
         self._admitted = 0
         self._running: set[asyncio.Task[None]] = set()
         self._ending: set[asyncio.Task[None]] = set()
-        """cancelled, but not over"""
+        """tasks that were cancelled and have not ended"""
         self._context = contextvars.copy_context()
-        # Both threads', under the lock.
+        # Used by both threads, under the lock.
         self._changed = threading.Condition()
         self._buffer = buffer
         self._submitted = 0
         self._released = 0
         self._longest = 0.0
-        """how long calls take (s): the longest of the last ones counts"""
+        """estimated duration of a call (s): the longest recent one"""
         self._wanted = -1
-        """the task waits for no more than so many elements in flight; -1: it does not wait"""
+        """the task waits until at most this many elements are in flight; -1: it does not wait"""
         self._error: CallError | None = None
         self._cancelled = False
 
     # -- in the task's thread -------------------------------------------------------------------------------------
 
     def ahead(self, elements: int) -> tuple[float, float]:
-        """(about how long so many more elements would wait until the last of them begins, how long a call takes) (s)"""
+        """(how long the last of this many further elements would wait before its call begins, duration of a call), both
+        in seconds and estimated."""
         with self._changed:
             in_flight = self._submitted - self._released + elements
             return (in_flight - 1) // self._capacity * self._longest, self._longest
 
     @property
     def in_flight(self) -> int:
-        """Elements whose results were not collected."""
+        """The number of elements whose results were not collected."""
         return self._submitted - self._collected
 
     @property
     def running(self) -> int:
-        """Those without the ones whose results are ready to go on."""
+        """The number of elements whose results are not ready yet."""
         with self._changed:
             return self._submitted - self._released
 
     def submit(self, entries: list[Entry]) -> None:
-        """Start elements as soon as there is room for them."""
+        """Start the calls of elements as soon as there is capacity."""
         marks, self._marks = self._marks, []
         with self._changed:
             self._submitted += len(entries)
         self._loop.post(self._arrive, [*marks, *entries])
 
     def mark(self, mark: Mark) -> None:
-        """A mark behind the elements so far. It needs no message: it can wait for the next elements or the end."""
+        """Add a mark after the elements so far. It is sent to the loop with the next elements."""
         self._marks.append(mark)
 
     def collect(self, limit: int) -> list[Batch | Mark]:
-        """What may go on, as soon as no more than ``limit`` elements are in flight. Raises ``CallError``."""
+        """The results that may be emitted, as soon as at most ``limit`` elements are in flight. Raises
+        ``CallError``.
+        """
         with self._changed:
             self._wanted = limit
             while self._error is None and self._submitted - self._released > limit:
@@ -322,7 +325,7 @@ class Calls:
         return CallError(cause.with_traceback(self._loop.where()), during=" to run its event loop")
 
     def cancel(self) -> None:
-        """Give up what is in flight, and wait for it to clean up."""
+        """Cancel the calls in flight, and wait until they have cleaned up."""
         in_flight = self._submitted != self._released or self._ending
         if in_flight and not self._loop.blocked:
             with contextlib.suppress(LoopBlocked):
@@ -342,7 +345,7 @@ class Calls:
             self._stop(task)
 
     def _stop(self, task: asyncio.Task[None]) -> None:
-        # Once only: a second time would disturb it while it cleans up.
+        # Only once: a second cancellation would disturb the clean-up.
         if task in self._running:
             self._running.remove(task)
             self._ending.add(task)
@@ -353,7 +356,7 @@ class Calls:
         self._ending.discard(task)
 
     def _arrive(self, items: list[Entry | Mark]) -> None:
-        # That of the task: a call must not see the context variables that another one has set.
+        # The task's context: a call must not see the context variables that another one has set.
         self._context = contextvars.copy_context()
         self._arrived.extend(items)
         with self._changed:
@@ -374,7 +377,7 @@ class Calls:
             arrived.popleft()
 
     def _start(self, entry: Entry) -> None:
-        # Not loop.create_task(): with a user's eager task factory the call would run in the midst of _admit.
+        # Not loop.create_task(): with a user's eager task factory the call would run in the middle of _admit.
         task: asyncio.Task[None] = self._context.run(asyncio.Task, self._run(entry), loop=self._loop.loop)
         entry.task = task
         entry.began = time.perf_counter()
@@ -385,7 +388,7 @@ class Calls:
             entry.timer = self._loop.loop.call_later(self._timeout, self._expire, entry)
 
     def _first_outcome(self, entry: Entry) -> bool:
-        """Whether the element had no outcome yet, and one is still wanted."""
+        """Decide the outcome of an element. False if it was decided before, or the calls were cancelled."""
         if entry.settled or self._cancelled:
             return False
         entry.settled = True

@@ -1,8 +1,7 @@
-"""``AsyncDataStream``: many calls at a time, each element's results in its place, tried again as the retry strategy
-says.
+"""``AsyncDataStream``: many calls at a time, with retries, and results in the order that the user chose.
 
-An event loop in a thread of its own makes the calls; the task hands it chunks and passes on what is ready. Nothing
-stays in flight between epochs, so the operator has no state.
+An event loop in a thread of its own makes the calls; the task hands it chunks and emits the results that are ready.
+Nothing stays in flight between epochs, so the operator has no state.
 """
 
 from __future__ import annotations
@@ -33,7 +32,8 @@ from millrace.runtime.operators.async_calls import (
 
 
 class Attempts:
-    """Calls ``async_invoke`` until its outcome is one to keep. One object serves all elements."""
+    """Calls ``async_invoke`` again until its outcome is acceptable or the retry strategy gives up. One object serves
+    all elements."""
 
     def __init__(self, function: AsyncFunction[Any, Any], strategy: AsyncRetryStrategy[Any]) -> None:
         self._function = function
@@ -55,7 +55,7 @@ class Attempts:
                 if pause is None:
                     raise
             else:
-                # As in Flink, the predicate is not asked about None, which is no result at all.
+                # As in Flink, the predicate is not called for None, which is no result at all.
                 if self._bad_result is None or results is None or not self._bad_result(results):
                     return as_results(results, "async_invoke", self._function)
                 pause = self._pause(attempt)
@@ -65,7 +65,7 @@ class Attempts:
             attempt += 1
 
     def _pause(self, attempt: int) -> float | None:
-        """Seconds until the next attempt, None if there is to be none."""
+        """Seconds until the next attempt; None: there is none."""
         if not self._strategy.can_retry(attempt):
             return None
         millis = self._strategy.get_backoff_time_millis(attempt)
@@ -73,7 +73,8 @@ class Attempts:
 
 
 def as_results(results: Any, method: str, function: AsyncFunction[Any, Any]) -> list[Any]:
-    """What a method of the user gave, as a list; raises ``TypeError`` if it is none and can't be meant as one."""
+    """The results of a user's method as a list. Raises ``TypeError`` if they are not a list, nor anything that can be
+    taken for one."""
     if isinstance(results, list):
         return results
     if isinstance(results, Iterable) and not isinstance(results, (str, bytes)):
@@ -93,7 +94,7 @@ _BUFFERS: dict[AsyncFunctionDescriptor.OutputMode, type[Buffer]] = {
 
 
 class AsyncWaitOperator(FunctionOperator[AsyncFunction[Any, Any]]):
-    """Runs an AsyncFunction; ``timeout`` in ms, 0 or less for none."""
+    """Runs an AsyncFunction. ``timeout`` in ms; 0 or less for no limit."""
 
     has_calls_in_flight = True
 
@@ -167,18 +168,18 @@ class AsyncWaitOperator(FunctionOperator[AsyncFunction[Any, Any]]):
         self.wake()
 
     def wake(self) -> None:
-        # No more are in flight since the last chunk: nothing is waited for.
+        # If no calls were added since the last chunk, this does not wait.
         self._pass_on(self._capacity)
 
     def end_epoch(self) -> None:
-        # The task ends the epoch of operators below afterwards: only then do they judge whether their input is quiet.
+        # The task ends the epoch of later operators afterwards; only then do they decide whether their input is idle.
         self._pass_on(0)
 
     def end_input(self) -> None:
         self._pass_on(0)
 
     def _pass_on(self, limit: int) -> None:
-        """Wait until no more than ``limit`` elements are in flight; hand on what is ready."""
+        """Wait until at most ``limit`` elements are in flight, and emit the results that are ready."""
         if self._calls is None:  # a task that has ended has further epochs while others go on
             return
         try:

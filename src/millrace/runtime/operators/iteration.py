@@ -1,12 +1,12 @@
-"""Loops of ``iterate``: the head, the end, and what the driver knows of them.
+"""Loops of ``iterate``: the head, the end, and the driver's side.
 
-The elements at the end of a loop travel to the driver in the acknowledgement, and from there to the loop's head, which
-hands them on before its input of the next epoch. What is fed back has the form of an exchange's packets, and takes part
-in no watermark: event time in the loop is that of the input. Only the end of the input waits at the head, until the
-driver knows that nothing comes back any more.
+Elements at the end of a loop travel to the driver in the acknowledgement, and from there to the loop's head, which
+emits them before its input of the next epoch. They are encoded like packets of an exchange and have no effect on
+watermarks: event time in the loop is that of the input. Only the end of the input waits at the head, until the driver
+knows that nothing is fed back any more.
 
 Loops that feed each other (one inside the other, say) are a group. When everything above a group has ended and an epoch
-fed nothing back, the last watermark may pass its heads; when nothing comes back after that either, the group ends.
+fed nothing back, the last watermark may pass its heads; when nothing is fed back after that either, the group ends.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from millrace.runtime.storage import first_unpicklable
 # The head
 
 END_OF_TIME = encode(Chunk([]), [(0, MAX_WATERMARK)])
-"""The packet with which the driver lets the last watermark pass."""
+"""The packet by which the driver lets the last watermark pass the head."""
 
 Mark = int | Status
 _ENDS = frozenset({MAX_WATERMARK, Status.FINISHED})
 
 
 class _EndsWithLoop:
-    """An output that only lets its input's ends pass (the last watermark, and the end itself) when they are allowed."""
+    """An output that holds back the last watermark and the end of the input until the loop may end."""
 
     def __init__(self, output: Output) -> None:
         self._output = output
@@ -61,7 +61,7 @@ class _EndsWithLoop:
 
 
 class IterateOperator(ReadingOperator):
-    """``DataStream.iterate``; ``max_rounds`` is for the driver."""
+    """``DataStream.iterate``. Only the driver uses ``max_rounds``."""
 
     def __init__(self, max_rounds: int | None) -> None:
         self.max_rounds = max_rounds
@@ -74,9 +74,9 @@ class IterateOperator(ReadingOperator):
         self.output.emit(chunk)
 
     def read(self, order: SourceOrder, epoch: int, limits: ReadingLimits) -> Iterator[None]:
-        """All that was fed back, whatever the limits of an epoch: a round is one epoch.
+        """Emit everything that was fed back, whatever the epoch's limits: a round of the loop is one epoch.
 
-        A job that is stopped loses nothing of it either: its loops end when they are empty.
+        A stopped job loses none of it: its loops end when they are empty.
         """
         for packet in order.splits:
             for item in decode(packet):
@@ -108,7 +108,7 @@ class IterateOperator(ReadingOperator):
 
 
 class CloseWithOperator(Operator):
-    """``IterativeStream.close_with``; ``head`` is the id of the loop's head, for the driver."""
+    """``IterativeStream.close_with``. ``head`` is the id of the loop's head; only the driver uses it."""
 
     def __init__(self, head: int) -> None:
         self.head = head
@@ -138,7 +138,7 @@ class CloseWithOperator(Operator):
             raise self.context.error(error, first_unpicklable(values), " to feed its elements back") from error
 
     def take_packets(self) -> tuple[bytes, ...]:
-        """What goes back to the head, in the format of an exchange."""
+        """The elements for the loop's head, in the format of an exchange."""
         packets, self._packets = tuple(self._packets), []
         return packets
 
@@ -147,7 +147,7 @@ class CloseWithOperator(Operator):
 
 
 class Reading(Protocol):
-    """What the driver knows of an operator that reads splits."""
+    """The driver's object for an operator that reads splits."""
 
     info: OperatorInfo
 
@@ -164,14 +164,15 @@ class _Loop:
     tail: int
     max_rounds: int | None
     rounds: int = 0
-    """how often it fed back since its input ended"""
+    """number of epochs that fed elements back since the input ended"""
 
     @property
     def exhausted(self) -> bool:
         return self.rounds == self.max_rounds
 
     def feed(self, reports: Iterable[OperatorReport], count: bool) -> bool:
-        """Hand on what the epoch fed back, from subtask to subtask; whether there was anything."""
+        """Assign the packets that an epoch fed back to the head's subtasks, each to the same index; returns whether
+        there were any."""
         if self.exhausted:
             return False
         parts = [(report.subtask, packet) for report in reports for packet in report.fed_back]
@@ -185,9 +186,9 @@ class _Loop:
 class _Group:
     loops: list[_Loop]
     inputs: list[Reading]
-    """the sources and heads above, outside the group"""
+    """the sources and loop heads above the group"""
     time_ended: bool = False
-    """whether the last watermark has passed"""
+    """whether the last watermark has passed the group's heads"""
 
     def complete(self, reports: Mapping[int, Sequence[OperatorReport]]) -> None:
         if all(loop.head.done() for loop in self.loops):
@@ -209,14 +210,15 @@ class _Group:
 
 
 class Loops:
-    """All loops of a job. ``complete`` takes the reports of an epoch that counts."""
+    """All loops of a job."""
 
     def __init__(self, job: JobGraph, sources: Mapping[int, Reading]) -> None:
-        """``sources``: id -> every operator of the job that reads splits, heads of loops among them."""
+        """``sources``: operator id -> state of every operator that reads splits, including loop heads."""
         self._groups = _groups(job, sources)
 
     def complete(self, reports: Iterable[OperatorReport]) -> None:
-        """After the positions of the sources were taken over: order what comes next."""
+        """Take the reports of a complete epoch and assign what the heads read next. To be called after the sources'
+        positions were updated."""
         by_operator: dict[int, list[OperatorReport]] = {}
         for report in reports:
             by_operator.setdefault(report.operator, []).append(report)
@@ -224,11 +226,12 @@ class Loops:
             group.complete(by_operator)
 
     def snapshot(self) -> tuple[Any, ...]:
-        """How far every loop is."""
+        """Progress of every group: whether the last watermark has passed, and the rounds of its loops."""
         return tuple((group.time_ended, tuple(loop.rounds for loop in group.loops)) for group in self._groups)
 
     def restore(self, snapshot: tuple[Any, ...]) -> None:
-        """Go on from a snapshot of these loops; of others nothing is taken over but what goes round."""
+        """Restore a snapshot of these same loops. A snapshot of other loops is ignored; elements in the loops are
+        restored elsewhere."""
         rounds = [loops for _, loops in snapshot]
         if [len(group.loops) for group in self._groups] != [len(loops) for loops in rounds]:
             return
@@ -238,7 +241,7 @@ class Loops:
                 loop.rounds = count
 
     def begin_from(self, snapshot: tuple[Any, ...]) -> None:
-        """The same for a job whose sources begin again, and end again: the last watermark is still to come."""
+        """Restore a snapshot for a new job whose sources will end again, so the last watermark is still to come."""
         self.restore(snapshot)
         for group in self._groups:
             group.time_ended = False
@@ -249,7 +252,7 @@ def has_loops(job: JobGraph) -> bool:
 
 
 def _groups(job: JobGraph, sources: Mapping[int, Reading]) -> list[_Group]:
-    """A group's inputs come in groups before it, or are sources."""
+    """The groups in topological order: the inputs of a group are sources, or in groups before it."""
     above = job.above
     rounds = {info.id: info.spec.max_rounds for info in job.operators if isinstance(info.spec, Iterate)}
     loops = [

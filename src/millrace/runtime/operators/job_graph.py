@@ -1,6 +1,6 @@
-"""The description of a job that is ready to run: operators, edges and stages. Pickled into every task.
+"""The description of a job that is ready to run: operators, edges, vertices and stages. It is pickled into every task.
 
-A vertex of the job is a chain of operators that counts as one task, as Flink names and shows it.
+A vertex of the job is a chain of operators that Flink names and shows as one task.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from millrace.runtime.state.working import InMemory, StatePlan
 
 
 def ancestors(inputs: Iterable[tuple[int, Iterable[int]]]) -> dict[int, set[int]]:
-    """id -> itself and all that it reads from, directly or not. Given are ids and their inputs, inputs first."""
+    """id -> the ids of itself and of everything it reads from, directly or not. ``inputs`` are (id, ids of its inputs),
+    in topological order."""
     above: dict[int, set[int]] = {}
     for id, sources in inputs:
         above[id] = {id}.union(*(above[source] for source in sources))
@@ -30,7 +31,7 @@ def ancestors(inputs: Iterable[tuple[int, Iterable[int]]]) -> dict[int, set[int]
 
 @dataclass(frozen=True)
 class Input:
-    """From which vertex a vertex gets elements, and how they are spread."""
+    """A connection into a vertex: the vertex that sends, and how elements are distributed."""
 
     vertex: str
     ship_strategy: str
@@ -43,27 +44,27 @@ class Vertex:
     id: str
     name: str
     head: int
-    """id of its first operator"""
+    """id of the chain's first operator"""
     operators: tuple[int, ...]
-    """ids, in topological order"""
+    """operator ids, in topological order"""
     stage: int
     offset: int
-    """partition of the stage in which subtask 0 lives"""
+    """partition of the stage that contains subtask 0"""
     parallelism: int
     max_parallelism: int
     slot_group: str
     inputs: tuple[Input, ...]
     leaving: tuple[int, ...]
-    """operators with an edge that leads out of the chain"""
+    """ids of the operators with an edge that leads out of the chain"""
 
 
 def hex_id(text: str) -> str:
-    """32 hexadecimal digits, always the same ones for a text."""
+    """32 hexadecimal digits that depend only on the text."""
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 def vertices_of(operators: Sequence[OperatorInfo], edges: Sequence[EdgeInfo]) -> tuple[Vertex, ...]:
-    """The vertices, in topological order; the id of each comes from the uid of its first operator, as in Flink."""
+    """The vertices in topological order. As in Flink, the id of each comes from the uid of its first operator."""
     chains: dict[int, list[OperatorInfo]] = {}
     for info in operators:
         chains.setdefault(info.head, []).append(info)
@@ -99,37 +100,37 @@ def vertices_of(operators: Sequence[OperatorInfo], edges: Sequence[EdgeInfo]) ->
 
 @dataclass(frozen=True)
 class OperatorInfo:
-    """One operator: what it does, and where its subtasks live."""
+    """One operator: its description, its parallelism, and where its subtasks are."""
 
     id: int
     uid: str
     name: str
     spec: Spec
     final: bool
-    """whether only final results are wanted of it: then it runs in the form of batch mode"""
+    """whether only the operator's final results are needed, so that it runs in its batch form"""
     parallelism: int
     max_parallelism: int
     stage: int
     offset: int
-    """partition of the stage in which subtask 0 lives; subtask i lives i further"""
+    """partition of the stage that contains subtask 0; subtask i is in partition ``offset + i``"""
     origin: str
-    """file:line where the user made it"""
+    """file:line where the user made the operator"""
     chain: str
-    """name of the chain of operators that it runs in"""
+    """name of the chain that the operator belongs to"""
     head: int
-    """id of the operator that this chain begins with: several chains may have one name"""
+    """id of the chain's first operator, since several chains may have one name"""
     slot_group: str
-    """its slot sharing group"""
+    """slot sharing group of the operator"""
     buffer_timeout: int | None = None
-    """how long (ms) what it emits is gathered at most, in flow; None: as the job says"""
+    """in flow: the longest time (ms) that emitted elements are gathered; None: the job's ``buffer_timeout``"""
     description: str = ""
-    """what the user says about it, else empty"""
+    """the user's description of the operator; empty: there is none"""
     key_type: TypeInformation | None = None
-    """the type of the keys of its input, as far as it is known"""
+    """type of the keys of the operator's input, as far as known"""
     output_type: TypeInformation | None = None
     side_types: dict[str, TypeInformation | None] = field(default_factory=dict)
     kin: str = ""
-    """of an operator of a query: what it is known by where its uid has changed with the query"""
+    """identifies an operator of a query when its uid has changed with the query; empty for other operators"""
 
 
 @dataclass(frozen=True)
@@ -141,10 +142,10 @@ class EdgeInfo:
     target: int
     input: int
     tag: str | None
-    """the side output that it reads, None for the main output"""
+    """tag of the side output that the edge reads; None: the main output"""
     partitioner: Partitioner
     local: bool
-    """whether both ends live in the same task"""
+    """whether both ends are in the same task"""
 
 
 @dataclass(frozen=True)
@@ -157,39 +158,39 @@ class JobGraph:
     edges: tuple[EdgeInfo, ...]
     partitions: tuple[int, ...]
     leading_edges: int = 0
-    """so many edges, the first ones, hand over all that an epoch has before the others begin"""
+    """the first this many edges transfer all elements of an epoch before the other edges begin"""
     state: StatePlan = field(default_factory=InMemory)
-    """where its tasks keep their state while they run"""
+    """where tasks keep their state while they run"""
     batch: bool = False
-    """whether only final results are wanted: if possible all is done in one epoch"""
+    """whether only final results are needed, if possible in one epoch"""
     parameters: dict[str, str] = field(default_factory=dict)
     """the user's global job parameters"""
     cached_files: dict[str, str] = field(default_factory=dict)
-    """name -> path, as the tasks find it: what ``register_cached_file`` registered"""
+    """name -> path as tasks see it, for each file that ``register_cached_file`` registered"""
     epoch_records: int | None = None
-    """most records that one source subtask reads in an epoch; None: no limit"""
+    """the most records that one source subtask reads in an epoch; None: no limit"""
     epoch_millis: int | None = None
-    """longest time that one source subtask reads in an epoch; None: no limit"""
+    """the longest time (ms) that one source subtask reads in an epoch; None: no limit"""
     buffer_timeout: int | None = None
-    """how long (ms) what operators emit is gathered at most, in flow: 0 not at all, -1 until it is enough or the epoch
-    ends; None: nothing was chosen"""
+    """in flow: the longest time (ms) that emitted elements are gathered; 0: not at all, -1: until a packet is full or
+    the epoch ends; None: not configured"""
     latency_millis: int = 0
-    """how often sources send marks whose way is timed; 0: never"""
+    """interval (ms) at which sources send latency marks; 0: never"""
 
     @property
     def info(self) -> JobInfo:
-        """What functions can know about the job."""
+        """The name and id of the job, for the user's functions."""
         return JobInfo(JobID(self.job_id), self.name)
 
     @cached_property
     def vertices(self) -> tuple[Vertex, ...]:
-        """What counts as one task in Flink: the chains, in topological order."""
+        """The chains of operators, each of which is one task in Flink, in topological order."""
         return vertices_of(self.operators, self.edges)
 
     @cached_property
     def state_vertices(self) -> dict[tuple[int, int], str]:
-        """(stage, partition) of each task -> id of the vertex that its state is counted for: the last one that does
-        not read splits, if there is any."""
+        """(stage, partition) of each task -> id of the vertex that its state is counted for: the last vertex of the
+        task that does not read splits, if there is one."""
         found: dict[tuple[int, int], str] = {}
         for reads in (True, False):
             for vertex in self.vertices:
@@ -198,12 +199,12 @@ class JobGraph:
         return found
 
     def for_tasks(self) -> JobGraph:
-        """The job as tasks need it."""
+        """The job without what only the driver needs."""
         return replace(self, operators=tuple(replace(info, spec=info.spec.for_tasks()) for info in self.operators))
 
     @property
     def key_groups(self) -> dict[str, int]:
-        """Uid of each operator -> number of its key groups."""
+        """uid of each operator -> number of its key groups."""
         return {info.uid: info.max_parallelism for info in self.operators}
 
     @cached_property
@@ -220,11 +221,11 @@ class JobGraph:
 
     @cached_property
     def edge_stages(self) -> tuple[int, ...]:
-        """The stage that each edge's packets are for."""
+        """The stage that the packets of each edge go to."""
         return tuple(self.by_id[edge.target].stage for edge in self.edges)
 
     def hosted(self, stage: int, partition: int) -> list[tuple[OperatorInfo, int]]:
-        """The operators with a subtask in this task, and which subtask, in topological order."""
+        """(operator, index of its subtask) for each operator with a subtask in this task, in topological order."""
         return [
             (info, partition - info.offset)
             for info in self.operators

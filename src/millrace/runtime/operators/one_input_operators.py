@@ -83,14 +83,14 @@ class FilterOperator(FunctionOperator[FilterFunction]):
 
     def open(self) -> None:
         super().open()
-        # A plain callable needs no method around it: bool() follows below.
+        # A plain callable is called without a method around it: bool() follows below.
         function = self.function
         self._predicate = function.func if isinstance(function, CallableFilter) else function.filter
 
     def process(self, chunk: Chunk, input: int) -> None:
         remaining = iter(chunk.values)
         try:
-            # bool() here: a result without truth value (an array) is the user's error and shall name its element
+            # bool() here, so that the error for a result without truth value (an array) names its element
             accepted = list(map(bool, map(self._predicate, remaining)))
             check_complete(accepted, chunk.values)
         except Exception as error:
@@ -144,7 +144,7 @@ class KeyedProcessOperator(KeyedProcessBase[KeyedProcessFunction]):
 
 
 class BatchKeyedProcessOperator(OneKeyAtATime, KeyedProcessOperator):
-    """The same in batch mode."""
+    """``KeyedProcessOperator`` in batch mode: one key after the other."""
 
     def method_of(self, input: int) -> ElementFunction:
         return self.function.process_element
@@ -164,7 +164,7 @@ class ReduceOperator(FunctionOperator[ReduceFunction]):
         return self._backend
 
     def fold(self, chunk: Chunk) -> list[Any]:
-        """The running result after each element; the last one of a key is its new state."""
+        """The running result after each element; the last one of each key becomes its state."""
         table: ValueTable = self._backend.value_table(STATE)
         rows, reduce, results = table.rows, self.function.reduce, []
         keys, backend = chunk.keys or [], self._backend
@@ -266,7 +266,7 @@ def make_operator(spec: specs.Spec, final: bool) -> Operator:
 
 
 def operator_class(spec: specs.Spec, final: bool) -> type[Operator]:
-    """The class of that operator. Checkpoints record its name."""
+    """The class of the operator that runs a description. Checkpoints record its name."""
     if isinstance(spec, specs.Window):
         return window_operator(spec.strategy, final)
     if isinstance(spec, specs.TableStep):

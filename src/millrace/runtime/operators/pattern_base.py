@@ -1,7 +1,8 @@
-"""What operators that look for patterns share: events that wait for the watermark, and calls of the user's function.
+"""The base of operators that look for patterns: buffered events, the automaton of each key, calls of the user's
+function.
 
-A ``PatternRun`` is one pattern at work on the events of all keys: it has their partial matches, and knows when keys are
-to be looked at though no event comes.
+A ``PatternRun`` runs one pattern on the events of all keys: it has their partial matches, and knows when keys must be
+checked for time-outs although no event comes.
 """
 
 from __future__ import annotations
@@ -29,14 +30,14 @@ from millrace.runtime.windows.slicing import Agenda
 # Deadlines of partial matches
 
 SLOT_BITS = 7
-"""Keys whose deadlines are within the same 128 ms share a list: a key costs as little as can be."""
+"""Keys with deadlines within the same 128 ms share a list, so that a key takes little memory."""
 
 
 class Deadlines:
-    """Keys by time (ms). Not state: an operator adds them again from its partial matches after a restore.
+    """Keys by deadline (ms). It is no state: after a restore the operator adds the keys of its partial matches again.
 
-    :param exact: whether keys come out at their time only; else they may come up to 128 ms too early, again and again,
-        and are to be added again.
+    :param exact: whether keys come out at their exact deadline; else they may come out up to 128 ms early, possibly
+        several times, and must be added again.
     """
 
     def __init__(self, exact: bool) -> None:
@@ -55,7 +56,7 @@ class Deadlines:
             keys.append(key)
 
     def due(self, now: int) -> Iterable[Any]:
-        """Take off the keys to look at, each once."""
+        """Remove and return the keys to check, each once."""
         if self._exact is not None:
             found: dict[Any, None] = {}
             for _, keys in self._exact.due(now):
@@ -66,7 +67,7 @@ class Deadlines:
         return dict.fromkeys(key for slot in slots for key in self._slots.pop(slot))
 
     def next_time(self) -> int | None:
-        """When the first key is due, None for never. For exact times only."""
+        """The earliest deadline (ms); None: there is none. For exact deadlines only."""
         return None if self._exact is None else self._exact.next_time()
 
     def clear(self) -> None:
@@ -78,16 +79,17 @@ class Deadlines:
 # One pattern at work
 
 Tell = Callable[[Match, int], None]
-"""hears of a match (or of what has timed out), with its time (ms)"""
+"""called with a match, or a partial match that has timed out, and its time (ms)"""
 
 
 class PatternRun:
     """A pattern with its partial matches.
 
-    :param nfa: the pattern.
-    :param backend: of the keys; their partial matches are in its table ``name``.
-    :param event_time: whether the times are those of events, not of the clock.
-    :param tell: hears of each match; ``timed_out`` of each partial match that has timed out.
+    :param nfa: the automaton of the pattern.
+    :param backend: the keyed state; partial matches are in its table ``name``.
+    :param event_time: True for event time, False for processing time.
+    :param tell: called with each match.
+    :param timed_out: called with each partial match that has timed out.
     """
 
     def __init__(
@@ -101,7 +103,7 @@ class PatternRun:
     ) -> None:
         self.nfa = nfa
         self.begins = True
-        """whether events may begin matches; else those that have begun go on"""
+        """whether events may begin matches; else only partial matches continue"""
         self.partial_matches = self.links = 0
         self._backend, self._event_time, self._tell, self._timed_out = backend, event_time, tell, timed_out
         self.states: ValueTable = backend.value_table(name)
@@ -109,7 +111,7 @@ class PatternRun:
         self._every_start = bool(nfa.state_windows and nfa.window)
 
     def plan(self) -> None:
-        """Find out when to look at the partial matches that are there already."""
+        """Register the deadlines of the partial matches in the state."""
         self.forget()
         get = self.states.rows.get
         for key in list(self.states.addresses()):
@@ -118,12 +120,12 @@ class PatternRun:
             self._look_again(key, state)
 
     def forget(self) -> None:
-        """There are no keys any more."""
+        """Forget the deadlines of all keys, whose state was deleted."""
         self._deadlines.clear()
         self.partial_matches = self.links = 0
 
     def drop(self) -> int:
-        """Give up all partial matches; how many there were."""
+        """Drop all partial matches; returns how many there were."""
         dropped = self.partial_matches
         rows, touched = self.states.rows, self.states.touched
         for key in list(self.states.addresses()):
@@ -133,7 +135,7 @@ class PatternRun:
         return dropped
 
     def next_due(self) -> int | None:
-        """When the first key must be looked at though no event comes, None for never. In processing time only."""
+        """When the first key must be checked although no event comes (ms); None: never. In processing time only."""
         return self._deadlines.next_time()
 
     def run(
@@ -144,11 +146,11 @@ class PatternRun:
         until: int | None,
         flush: Callable[[], None],
     ) -> None:
-        """Events in the order of time, each key's one after the other, then the passing of time until ``until``.
+        """Process events in the order of time, key by key, then let time pass until ``until`` (ms).
 
-        :param places: key -> where its events are.
+        :param places: key -> indexes of its events.
         :param flush: called after each key.
-        :raises ConditionError: a condition fails.
+        :raises ConditionError: a condition has raised an error.
         """
         if places and (self.begins or self.partial_matches):
             codes = self.nfa.codes(values)
@@ -208,7 +210,7 @@ class PatternRun:
                 timed_out(match, at)
 
     def _pass_time(self, until: int) -> None:
-        """Deadlines of keys have passed, or will soon; those that have are looked at in their order."""
+        """Check the keys whose deadlines have passed, or will soon, for time-outs in the order of their deadlines."""
         get, window = self.states.rows.get, self.nfa.window
         due = []
         for key in self._deadlines.due(until):
@@ -228,7 +230,7 @@ class PatternRun:
             self._look_again(key, state)
 
     def _look_again(self, key: Any, state: KeyState) -> None:
-        """The first partial match times out when nothing comes any more."""
+        """Register the deadline at which the key's first partial match times out if no event comes."""
         if self.nfa.window and state.partials:
             deadline = state.partials[0][2] + self.nfa.window
             self._deadlines.add(deadline if self._event_time else deadline + 1, key)
@@ -253,18 +255,18 @@ class PatternRun:
 
 MATCHES, WAITING = "partial-matches", "waiting-events"
 FLUSH_AT = 16_384
-"""Results that are handed on before all keys are through."""
+"""The number of gathered results that are emitted before all keys are done."""
 
 
 class MatchContext(PatternContext):
-    """What the function sees; one object per operator, changed before each call."""
+    """What the user's function sees of a match; one object per operator, changed before each call."""
 
     def __init__(self, clock: Callable[[], int]) -> None:
         self._clock = clock
         self.found = Results()
         self.time = 0
         self.stamp: int | None = None
-        """the timestamp of what is put out; None in processing time"""
+        """the timestamp of emitted elements (ms); None in processing time"""
 
     def output(self, output_tag: OutputTag, value: Any) -> None:
         self.found.add_side(output_tag.tag_id, value, self.stamp)
@@ -277,7 +279,8 @@ class MatchContext(PatternContext):
 
 
 class PatternOperator(FunctionOperator[PatternProcessFunction]):
-    """Events wait for the watermark; then each key's go through the automatons. In processing time they do at once."""
+    """Runs patterns on keyed events. In event time, events wait for the watermark and then go through the automatons,
+    key by key; in processing time they do so at once."""
 
     def __init__(
         self,
@@ -292,10 +295,10 @@ class PatternOperator(FunctionOperator[PatternProcessFunction]):
 
     @abstractmethod
     def runs(self) -> Sequence[PatternRun]:
-        """The patterns at work."""
+        """The patterns that run at present."""
 
     def new_context(self) -> MatchContext:
-        """What the function sees."""
+        """A new context for calls of the user's function."""
         return MatchContext(self.context.clock)
 
     def setup(self, context: Any, output: Any) -> None:
@@ -360,7 +363,7 @@ class PatternOperator(FunctionOperator[PatternProcessFunction]):
         super().process_watermark(watermark)
 
     def advance(self, time: int) -> None:
-        """Event time has come to ``time``."""
+        """Event time has advanced to ``time`` (ms)."""
         self._run(*self._events.take(time), time)
 
     def advance_processing_time(self, now: int) -> None:
@@ -374,7 +377,7 @@ class PatternOperator(FunctionOperator[PatternProcessFunction]):
         return min((due for run in self.runs() if (due := run.next_due()) is not None), default=None)
 
     def _run(self, keys: list[Any], times: list[int], values: list[Any], until: int | None) -> None:
-        """Events in the order of time through all patterns, then the passing of time until ``until``."""
+        """Run events in the order of time through all patterns, then let time pass until ``until`` (ms)."""
         self.ctx.found = Results()
         places: dict[Any, list[int]] = {}
         for place, key in enumerate(keys):
@@ -404,11 +407,11 @@ class PatternOperator(FunctionOperator[PatternProcessFunction]):
     # Results
 
     def tell(self, match: Match, time: int) -> None:
-        """There is a match."""
+        """Process a match: call the user's function."""
         self._call(self.function.process_match, match, time)
 
     def tell_timeout(self, match: Match, time: int) -> None:
-        """A partial match has timed out."""
+        """Process a partial match that has timed out."""
         self._call(self.function.process_timed_out_match, match, time)  # type: ignore[attr-defined]
 
     def _call(self, method: Callable[[Match, PatternContext], Iterable[Any] | None], match: Match, time: int) -> None:
@@ -423,5 +426,5 @@ class PatternOperator(FunctionOperator[PatternProcessFunction]):
 
 
 def _sort_ties(places: list[int], times: list[int], values: list[Any], order: Callable[[Any], Any]) -> None:
-    """Bring events of the same time into the order of a comparator."""
+    """Sort events with equal timestamps by the user's comparator."""
     places.sort(key=lambda place: (times[place], order(values[place])))

@@ -1,9 +1,9 @@
-"""Operators that look for patterns: ``PatternStream.process`` with its siblings, and ``CEP.dynamic_patterns``.
+"""Operators that look for patterns: ``PatternStream.process`` and its variants, and ``CEP.dynamic_patterns``.
 
-The first has one pattern: the automaton on the events of each key, in the order of time. The second has several on one
-stream, exchanged by messages while the job runs. Which patterns there are is broadcast state: every subtask has heard
-the same. A version that may finish what it has begun is kept by each subtask for as long as it has partial matches of
-it; after a rescale all subtasks hear of these.
+The first has one pattern and runs its automaton on the events of each key, in the order of time. The second has several
+patterns, which messages replace while the job runs. The set of patterns is broadcast state: every subtask gets the same
+messages. An old version that may finish its matches stays in a subtask as long as this has partial matches of it; after
+a rescale all subtasks take over such versions.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _log = logging.getLogger(__name__)
 
 
 class MatchPatternOperator(PatternOperator):
-    """One pattern."""
+    """Looks for one pattern."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class MatchPatternOperator(PatternOperator):
         super().__init__(function, event_time, comparator, late_tag)
         self._pattern = pattern
         self._of_another = False
-        """whether what is taken over is of another pattern"""
+        """whether the restored state belongs to another pattern"""
 
     def setup(self, context: Any, output: Any) -> None:
         super().setup(context, output)
@@ -77,7 +77,7 @@ class MatchPatternOperator(PatternOperator):
         return self._fingerprint
 
     def restore(self, snapshot: Any) -> None:
-        """The pattern is the same: a job's own snapshots are of this very program."""
+        """Restore a snapshot of this same job, and so of the same pattern."""
 
     def take_over(self, earlier: EarlierState) -> None:
         self._of_another = any(before not in (None, self._fingerprint) for before in earlier.smalls)
@@ -94,7 +94,7 @@ class MatchPatternOperator(PatternOperator):
         self._pattern_run.plan()
 
     def _without_matches(self, pieces: KeyedPieces) -> KeyedPieces:
-        """What is not of the pattern; says how much was."""
+        """The state without partial matches of another pattern; logs how many there were."""
         keys = partials = 0
         for piece in pieces:
             _, dropped = piece.get(MATCHES, (None, {}))
@@ -111,7 +111,7 @@ class MatchPatternOperator(PatternOperator):
 
 
 class BatchMatchPatternOperator(ByKey, MatchPatternOperator):
-    """The same in batch mode: a key's events wait until all of them have come."""
+    """``MatchPatternOperator`` in batch mode: a key's events wait until all of them have come."""
 
     def end_keys(self) -> None:
         if self._event_time:
@@ -131,7 +131,7 @@ Version = tuple[str, int]
 
 
 class MatchPatternsContext(MatchContext):
-    """What the function sees, with the pattern that the match is of."""
+    """What the user's function sees of a match, with the id and version of its pattern."""
 
     def __init__(self, clock: Callable[[], int]) -> None:
         super().__init__(clock)
@@ -148,10 +148,11 @@ class MatchPatternsContext(MatchContext):
 
 
 class MatchPatternsOperator(PatternOperator):
-    """Input 1 has the messages about patterns.
+    """Looks for several patterns, which messages on input 1 replace while the job runs.
 
     :param finish: whether an old version finishes the matches that it has begun; else these are dropped.
-    :param refused_tag: side output for (id, version, reason) of what can't be used; None: that is a failure of the job.
+    :param refused_tag: side output for (id, version, reason) of patterns that can't be used; None: such a pattern fails
+        the job.
     """
 
     def __init__(
@@ -255,7 +256,7 @@ class MatchPatternsOperator(PatternOperator):
         self.emit_side(self._refused_tag, [(update.id, update.version, reason)], None)
 
     def _change(self, update: PatternUpdate, whole: bool) -> None:
-        """:raises ValueError: it can't be used; nothing has changed then."""
+        """Apply an update. :raises ValueError: it can't be used; nothing has changed then."""
         current = self._current(update.id)
         if update.pattern is None:
             if current is not None:
@@ -291,7 +292,7 @@ class MatchPatternsOperator(PatternOperator):
         return None if fields is None else PatternUpdate(*fields)
 
     def _end(self, id: str) -> None:
-        """A pattern is not looked for any more, in the version that is known."""
+        """Stop looking for the current version of a pattern."""
         current = self._current(id)
         if current is None:
             return
@@ -334,7 +335,7 @@ class MatchPatternsOperator(PatternOperator):
 
         run = PatternRun(nfa, self.backend, name, self._event_time, tell, timed_out if self.hears_timeouts else None)
         self._updates[version] = update
-        # By id and version: after a restore the same order.
+        # Sorted by id and version, so that the order is the same after a restore.
         self._running = dict(sorted([*self._running.items(), (version, run)], key=itemgetter(0)))
         return run
 
@@ -346,4 +347,4 @@ class MatchPatternsOperator(PatternOperator):
 
 
 class BatchMatchPatternsOperator(BroadcastFirst, MatchPatternsOperator):
-    """The same in batch mode: the messages come first."""
+    """``MatchPatternsOperator`` in batch mode: the messages come first."""

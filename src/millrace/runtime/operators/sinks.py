@@ -1,4 +1,4 @@
-"""The ends of streams: sinks with a writer, sink functions with state, cached streams, and results for the program.
+"""Sink operators: sinks with a writer, sink functions with state, cached streams, and results for the program.
 
 The writer of a FLIP-143 sink prepares in the task what the driver commits. A sink function with operator state stays
 open from epoch to epoch. Elements of ``print`` and ``execute_and_collect`` travel to the driver in the acknowledgement.
@@ -51,8 +51,8 @@ class _WriteContext(OfElement, SinkWriterContext): ...
 
 
 class SinkOperator(Operator):
-    """``DataStream.sink_to``. The writer lasts: it is made for the first element, and closed when the input has ended,
-    or when what it knows is out of date."""
+    """``DataStream.sink_to``. The writer is made for the first element, and closed when the input has ended, or when
+    another state is restored."""
 
     def __init__(self, sink: Sink[Any]) -> None:
         self._sink = sink
@@ -61,9 +61,9 @@ class SinkOperator(Operator):
         self._states: list[Any] = []
         self._committables: tuple[Any, ...] = ()
         self._ended = False
-        """whether the last element has come"""
+        """whether the input has ended"""
         self._over = False
-        """whether the writer knows"""
+        """whether the writer has been flushed for the end of the input"""
 
     def begin_epoch(self, epoch: int) -> None:
         self.epoch = epoch
@@ -85,7 +85,7 @@ class SinkOperator(Operator):
     def process(self, chunk: Chunk, input: int) -> None:
         writer = self._open_writer()
         write: Callable[[Any, SinkWriterContext], None] = writer.write
-        # Writers of our own may take many elements at once; what they leave goes one by one.
+        # Millrace's own writers may take many elements at once; elements that they don't take are written one by one.
         together = getattr(writer, "write_together", None)
         context = _WriteContext(self)
         remaining = iter(chunk.values)
@@ -105,7 +105,7 @@ class SinkOperator(Operator):
         self.tick(self.context.clock())
 
     def tick(self, now: int) -> None:
-        # A writer is not made for it: one that nothing was given to has nothing that waits.
+        # No writer is made for this: without one, nothing can wait to be flushed.
         if self._writer is None:
             return
         try:
@@ -114,7 +114,7 @@ class SinkOperator(Operator):
             raise self.context.error(error, during=" to write") from error
 
     def end_epoch(self) -> None:
-        """First phase of the commit."""
+        """The first phase of the commit: flush the writer and prepare its committables."""
         if not self._takes_part():
             return
         writer = self._open_writer()
@@ -130,20 +130,21 @@ class SinkOperator(Operator):
             raise self.context.error(error, during=" to flush") from error
 
     def _takes_part(self) -> bool:
-        """Whether the writer has something to say about this epoch."""
+        """Whether the writer has to prepare anything in this epoch."""
         if self._sink.reports_each_epoch:
             return True
         return not self._over and (self._writer is not None or bool(self._states) or self._ended)
 
     def committables(self) -> tuple[Any, ...]:
-        """What this epoch prepared."""
+        """The committables that this epoch prepared."""
         return self._committables
 
     def snapshot(self) -> Any:
         return (self._states, self._over)
 
     def restore(self, snapshot: Any) -> None:
-        """A writer that is there holds something else by now: the next one begins with these states."""
+        """Restore the writer's states. A writer that exists has other contents, so it is closed; the next one starts
+        from these states."""
         try:
             self._close_writer()
         except Exception:
@@ -153,11 +154,11 @@ class SinkOperator(Operator):
         self._ended = self._over
 
     def writer_states(self) -> tuple[Any, ...]:
-        """What the writer needs to go on."""
+        """The writer states for a savepoint or checkpoint."""
         return tuple(self._states)
 
     def take_over_small(self, smalls: Sequence[Any]) -> None:
-        """The states of all writers are dealt out; a writer may get several, or none."""
+        """Distribute the writer states of all earlier subtasks; a writer may get several states, or none."""
         runtime = self.context.runtime
         states = [state for states, _ in smalls for state in states]
         self._states = (
@@ -215,7 +216,7 @@ class CacheOperator(SinkOperator):
     def process(self, chunk: Chunk, input: int) -> None:
         super().process(chunk, input)
         try:
-            # Before anybody below changes an element in place.
+            # Before a later operator changes an element in place.
             self._open_writer().flush(False)
         except Exception as error:
             raise self.context.error(error, during=" to keep its elements") from error
@@ -256,17 +257,17 @@ class CollectOperator(Operator):
     def __init__(self) -> None:
         self._results = Results(None)
         self.most: int | None = None
-        """so many results at most wait to be taken before it wants no more elements; None: any number"""
+        """the number of results not yet taken at which the operator accepts no more elements; None: no limit"""
 
     def fitting(self, elements: int) -> int:
         return elements if self.most is None or len(self._results) < self.most else 0
 
     def begin_epoch(self, files: ResultFiles | None) -> None:
-        """:param files: of this run of the task."""
+        """:param files: where this run of the task writes result files; None: nowhere."""
         self._results = Results(files)
 
     def process(self, chunk: Chunk, input: int) -> None:
-        # Pickled here, so that a value that can't travel is named with its operator and not lost in the ack.
+        # Pickled here, so that an error for a value that can't be pickled names this operator.
         try:
             part = dumps(chunk.values)
         except Exception as error:

@@ -1,7 +1,7 @@
-"""Reads splits inside the task: the reader of a FLIP-27 source, with the timestamps and watermarks of its strategy.
+"""Reads splits in a task: runs the reader of a FLIP-27 source, with the timestamps and watermarks of its strategy.
 
-A ``LiveReader`` is the reader of a subtask while it lives, with its context; a ``Budget`` is what is left of an epoch's
-limits for the subtask.
+A ``LiveReader`` is a subtask's open reader with its context; a ``Budget`` is the rest of an epoch's limits for the
+subtask.
 """
 
 from __future__ import annotations
@@ -41,31 +41,31 @@ from millrace.util.system import FEW_RECORDS
 
 
 class Budget:
-    """What is left of an epoch's limits for one subtask of a source."""
+    """The rest of an epoch's limits for one subtask of a source."""
 
     def __init__(self, limits: ReadingLimits, clock: Callable[[], int], whole: bool) -> None:
-        """:param whole: there are no limits."""
+        """:param whole: whether the epoch has no limits."""
         self._limits = ReadingLimits() if whole else limits
         self._most = least(self._limits.records, self._limits.paced)
         self._clock = clock
         self._records = 0
         self._begun = False
-        """whether there was a piece: one is handed on, however little time there is"""
+        """whether a piece was emitted: one always is, however little time there is"""
         millis = self._limits.millis
         self._until = None if millis is None or self._limits.at_first_piece else clock() + millis
 
     @property
     def stays(self) -> bool:
-        """Whether a source that has nothing is asked again in this epoch."""
+        """Whether a source that has nothing is polled again in this epoch."""
         return self._limits.stays
 
     @property
     def unlimited(self) -> bool:
-        """Whether all is read at once."""
+        """Whether everything is read at once."""
         return self._most is None and self._limits.millis is None
 
     def took(self, records: int) -> None:
-        """Something was handed on, a piece if it has records."""
+        """Count emitted records."""
         if not records:
             return
         self._begun = True
@@ -74,9 +74,10 @@ class Budget:
             self._until = self._clock() + self._limits.millis
 
     def fitting(self, most: int, rows: bool = False) -> int:
-        """So many records, or those that are left of the epoch's.
+        """The number of records that may be emitted: at most ``most``, the records left in the epoch, and the room in
+        the receivers; at least 1.
 
-        :param rows: whether they are in batches.
+        :param rows: whether the records are in batches of rows.
         """
         if self._limits.room is not None:
             most = max(self._limits.room(most), 1)
@@ -84,7 +85,7 @@ class Budget:
         return most if records is None else max(min(most, records - self._records), 1)
 
     def spent(self) -> bool:
-        """Whether the epoch has enough."""
+        """Whether the epoch's limits are reached."""
         if self._most is not None and self._records >= self._most:
             return True
         late = self._begun and self._until is not None and is_over(self._clock(), self._until, self._limits.millis or 0)
@@ -95,7 +96,7 @@ class Budget:
 
 
 class ReaderContext(SourceReaderContext):
-    """What a reader can know and say. Threads of the reader may speak, too."""
+    """The context of a reader. Threads of the reader may call it, too."""
 
     def __init__(
         self, context: OperatorContext, state: OperatorStateBackend, max_records: Callable[[], int | None]
@@ -132,11 +133,11 @@ class ReaderContext(SourceReaderContext):
 
     @property
     def has_said(self) -> bool:
-        """Whether there are events, or splits were asked for, since the last call of ``said``."""
+        """Whether there are events or split requests since the last call of ``said``."""
         return bool(self._events or self._requests)
 
     def said(self) -> tuple[tuple[SourceEvent, ...], int]:
-        """The events since the last call, and how many splits were asked for."""
+        """The events since the last call, and the number of split requests."""
         return tuple(_taken(self._events)), sum(1 for _ in _taken(self._requests))
 
 
@@ -146,7 +147,7 @@ class LiveReader:
     def __init__(
         self, source: Source[Any, Any], context: ReaderContext, output: SourceOutput, splits: Iterable[Any]
     ) -> None:
-        """:param splits: what the reader before it has left."""
+        """:param splits: unfinished splits of the reader before it."""
         self.output = output
         self.reader = source.create_reader(context)
         self._context = context
@@ -161,9 +162,9 @@ class LiveReader:
             raise
 
     def begin_epoch(self, order: SourceOrder, ahead: frozenset[str]) -> None:
-        """Pass on what is new.
+        """Give the reader the events and new splits of an order.
 
-        :param ahead: names of the splits that are to be left alone.
+        :param ahead: ids of the splits not to be read.
         """
         reader = self.reader
         if order.checkpoint is not None and order.checkpoint != self._checkpoint:
@@ -178,23 +179,23 @@ class LiveReader:
             reader.notify_no_more_splits()
 
     def leave_alone(self, ahead: frozenset[str]) -> None:
-        """Read the splits of these names no further, and the others again."""
+        """Pause the splits with these ids, and resume all others."""
         if ahead != self._ahead:
             self.reader.pause_or_resume_splits(sorted(ahead - self._ahead), sorted(self._ahead - ahead))
             self._ahead = ahead
 
     @property
     def has_said(self) -> bool:
-        """Whether the enumerator has something to hear."""
+        """Whether there are events or split requests for the enumerator."""
         return self._context.has_said
 
     def said(self) -> tuple[tuple[SourceEvent, ...], int]:
-        """What it has told the enumerator, and how many splits it has asked for."""
+        """The reader's events for the enumerator, and the number of splits that it has requested."""
         return self._context.said()
 
 
 def _taken(queue: deque[Any]) -> Iterable[Any]:
-    """Other threads may add to it meanwhile."""
+    """Take all items that are in the queue now; other threads may add to it meanwhile."""
     for _ in range(len(queue)):
         yield queue.popleft()
 
@@ -202,18 +203,18 @@ def _taken(queue: deque[Any]) -> Iterable[Any]:
 # The operator
 
 WAIT_SECONDS = 0.005
-"""How long a source that must be read to its end waits when it has nothing."""
+"""How long a source that must be read to its end sleeps when it has nothing (s)."""
 MUCH = 1_000
-"""Records of a poll that let a reader count as one that is behind."""
+"""The number of records of a poll from which on a reader counts as behind."""
 _NEWER: tuple[Any, ...] = (None, None, (), (), {})
-"""what snapshots of earlier versions lack, at its places"""
+"""default values of the parts that snapshots of earlier versions lack"""
 
 
 class SourceOperator(ReadingOperator):
-    """The head of every stream. It has no inputs: the task calls ``read`` once per epoch.
+    """The first operator of every stream. It has no inputs: the task calls ``read`` once per epoch.
 
     Its reader lives as long as the operator. The unfinished splits are part of the operator's own state, so a new
-    reader can go on from there; the driver only tells of new ones.
+    reader can continue from there; the driver only sends new ones.
     """
 
     def __init__(self, source: Source[Any, Any], strategy: WatermarkStrategy) -> None:
@@ -228,15 +229,16 @@ class SourceOperator(ReadingOperator):
         self._rows_size = piece_size(calls_for_each=False)
         self._budget = Budget(ReadingLimits(), bool, True)
         self._kept = UnsentOutput()
-        """what the reader has given, and was not handed on"""
+        """output of the reader that was not emitted yet"""
         self._left_behind: dict[str, list[Given]] = {}
-        """name of a split -> the same of subtasks that had it before: it is for the one that gets the split"""
+        """split id -> output of earlier subtasks for this split that was not emitted; it goes to the subtask that gets
+        the split"""
         self._told: list[tuple[tuple[Any, ...], int]] = []
         self._at_end = False
-        """whether the reader is not asked any more"""
+        """whether the reader is not polled any more"""
         self._is_dry = False
         self._had_splits = False
-        """whether the reader had something to read when the epoch began"""
+        """whether the reader had splits when the epoch began"""
 
     def setup(self, context: Any, output: Output) -> None:
         super().setup(context, output)
@@ -262,8 +264,8 @@ class SourceOperator(ReadingOperator):
         return self._paused
 
     def read(self, order: SourceOrder, epoch: int, limits: ReadingLimits) -> Iterator[None]:
-        """Read this epoch's share; control comes back after every poll and piece so that the task can pass results
-        on."""
+        """Read this epoch's share. Each ``yield``, after every poll and piece, lets the task pass on the results so
+        far."""
         if self._finished:
             return
         try:
@@ -316,17 +318,21 @@ class SourceOperator(ReadingOperator):
         yield
 
     def _take_told(self) -> tuple[tuple[Any, ...], int]:
-        """What the enumerator may hear now: the events, and how many splits were asked for."""
+        """The events for the enumerator, and the number of split requests, whose preceding elements were all
+        emitted.
+        """
         told, self._told = self._told, []
         return tuple(event for events, _ in told for event in events), sum(requests for _, requests in told)
 
     def _polls(self, live: LiveReader, order: SourceOrder, budget: Budget) -> Iterator[bool]:
-        """Poll the reader until it has no more for this epoch, or the epoch has enough; whether it was dry."""
+        """Poll the reader until it has no more for this epoch, or the limits are reached; yields whether it had
+        nothing."""
         patience = 0.0 if budget.stays else PATIENCE_SECONDS
         while not budget.spent() and not self._kept:
             status, given = self._gather(live, budget, patience)
-            # Who is given much at a time is behind, and may wait a moment for the next part. Others have read what was
-            # there: what trickles in from now on is for the next epoch, or this one would not end.
+            # A reader that gives many records at once is behind, and may wait a moment for its next part. Other readers
+            # have read what was there: records that trickle in later belong to the next epoch, or this one would not
+            # end.
             patient = order.whole or (given >= MUCH and not budget.stays)
             patience = PATIENCE_SECONDS if patient else 0.0
             self._at_end = status is InputStatus.END_OF_INPUT
@@ -339,7 +345,8 @@ class SourceOperator(ReadingOperator):
                 return
 
     def _gather(self, live: LiveReader, budget: Budget, patience: float) -> tuple[InputStatus, int]:
-        """Poll the reader, which may give single elements, until there is a piece; the records that it gave."""
+        """Poll the reader, which may give single elements, until there is a piece; returns its status and the number of
+        records."""
         output, until, given = live.output, perf_counter_ns() + PIECE_NANOSECONDS, 0
         while True:
             output.begin_poll(patience)
@@ -348,7 +355,8 @@ class SourceOperator(ReadingOperator):
             self._skipped.inc(skipped.number)
             given += self._kept.polled
             single = status is InputStatus.MORE_AVAILABLE and given and not self._kept
-            # Few of a split, and maybe few of the next one: what follows costs nearly as much for one as for both.
+            # A few records of one split, and maybe a few of the next: later operators need nearly the same time for one
+            # as for both.
             few = status is InputStatus.MORE_AVAILABLE and budget.stays and given < FEW_RECORDS
             enough = given >= budget.fitting(FEW_RECORDS if few else self._size.size)
             if not (single or few) or enough or perf_counter_ns() >= until:
@@ -356,7 +364,7 @@ class SourceOperator(ReadingOperator):
                 return status, given
 
     def _hand_on(self, budget: Budget) -> Iterator[None]:
-        """What the reader has given, piece by piece, as far as there is time for elements."""
+        """Emit the reader's output piece by piece, as far as the limits allow."""
         kept = self._kept
         while kept:
             given = kept.first
@@ -373,11 +381,11 @@ class SourceOperator(ReadingOperator):
 
     @property
     def left(self) -> tuple[Given, ...]:
-        """What has been read and not handed on."""
+        """Output that was read and not emitted."""
         return self._kept.items
 
     def hand_on_left(self) -> Iterator[None]:
-        """All of it in this epoch, since it can't be recorded; control comes back after every piece."""
+        """Emit all remaining output in this epoch, since the state can't contain it; yields after every piece."""
         if not self._kept:
             return
         yield from self._hand_on(Budget(ReadingLimits(), self.context.clock, True))
@@ -424,12 +432,14 @@ class SourceOperator(ReadingOperator):
         return self._live
 
     def _fitting(self) -> int | None:
-        """What a poll may give: as much as it likes, unless the job was found to be slow."""
+        """The most records that a poll should give; None: any number. Below a full piece only if pieces were too
+        slow.
+        """
         budget, slow = self._budget, self._size.has_fallen
         return None if budget.unlimited else budget.fitting(self._size.size if slow else self._size.most)
 
     def _take_up(self, order: SourceOrder) -> None:
-        """The splits that come from other subtasks bring along what these had not handed on of them."""
+        """Emit, for new splits, the output that earlier subtasks had not emitted."""
         if not self._left_behind:
             return
         for split in (*order.splits, *epoch_protocol.unpack(order.packed)):
@@ -467,13 +477,13 @@ class SourceOperator(ReadingOperator):
         return 0
 
     def report(self) -> SourceReport:
-        """What the driver has to know for the next epoch. The state of this one is written by now."""
+        """The report for the driver; the state of this epoch is already written."""
         if self._live is not None:
             self._live.reader.snapshot_taken()
         return self._report
 
     def tick(self, now: int) -> None:
-        # A source that has to wait for others is not idle.
+        # A source that is paused for its alignment group is not idle.
         if not self._finished and not self._paused and not self._kept:
             self._times.clock(self.context.steady())
             self._report = replace(self._report, watermark=self._times.watermark, idle=self._times.idle)
@@ -489,7 +499,7 @@ class SourceOperator(ReadingOperator):
 
     def restore(self, snapshot: Any) -> None:
         self._drop_quietly()
-        # Without splits: a checkpoint of Millrace 0.1, whose driver sends all of them.
+        # Without splits: a checkpoint of Millrace 0.1, whose driver sends all splits.
         times, self._finished, splits, kept, left_behind = _all_parts(snapshot)
         self._times.restore(times)
         self._report = SourceReport(splits, self._finished, self._times.watermark)
@@ -499,7 +509,8 @@ class SourceOperator(ReadingOperator):
         self._left_behind = dict(left_behind)
 
     def take_over_small(self, smalls: Sequence[Any]) -> None:
-        # Whoever had ended reports that again: the operators below wait for it. The driver deals all splits anew.
+        # A subtask that had ended reports its end again, since later operators wait for it. The driver assigns all
+        # splits again.
         runtime = self.context.runtime
         subtask, parallelism = runtime.get_index_of_this_subtask(), runtime.get_number_of_parallel_subtasks()
         self._times.take_over([small[0] for small in smalls], subtask, parallelism)
@@ -514,7 +525,7 @@ class SourceOperator(ReadingOperator):
             for name, items in left_behind.items():
                 self._left_behind.setdefault(name, items)
         for earlier, small in enumerate(smalls):
-            # What a subtask had of its own splits is newer than what others keep for them.
+            # The output that a subtask had for its own splits is newer than what other subtasks hold for them.
             _, _, splits, kept, _ = _all_parts(small)
             unfinished = [split_id(split) for split in splits if has_id(split)]
             for name in unfinished:
@@ -532,7 +543,7 @@ class SourceOperator(ReadingOperator):
             live.reader.close()
 
     def _drop_quietly(self) -> None:
-        """The reader is out of date, or has failed: what it says at its end is of no interest."""
+        """Close the reader, which is out of date or has failed, and ignore errors."""
         with contextlib.suppress(Exception):
             self.close()
 

@@ -1,7 +1,7 @@
-"""Where a reader puts its elements: they are kept, in order, until the source hands them on.
+"""Buffers the output of a reader, in order, until the source emits it.
 
-A poll gives as many elements as it likes, and where a reader is in its splits is known behind a whole poll only. What
-the epoch has no time for is a part of the source's state, beside the splits.
+A poll gives any number of elements, and a reader's positions in its splits are known only after a whole poll. Elements
+that the epoch has no time for become part of the source's state, next to the splits.
 """
 
 from __future__ import annotations
@@ -17,79 +17,80 @@ from millrace.runtime.elements import Chunk, Cutter, Status
 from millrace.runtime.operators.timestamps import SplitTimes
 
 CHUNK = 4_096
-"""Elements that single ``collect`` calls are gathered to."""
+"""The number of elements from single ``collect`` calls that form a chunk."""
 
 
 class Kind(Enum):
-    """What a reader says."""
+    """The kinds of reader output."""
 
     ELEMENTS = "elements"
     MARK = "mark"
     OPEN = "open"
-    """a split is read from now on"""
+    """reading of a split begins"""
     RELEASE = "release"
     """a split has been read to its end"""
     TOLD = "told"
-    """(events for the enumerator, number of splits asked for): it hears of them when all before them has gone on"""
+    """(events for the enumerator, number of splits requested); sent when everything before it was emitted"""
     PART = "part"
-    """elements that were given one by one, of which more may follow: as one batch they have one watermark"""
+    """elements from ``collect`` calls, of which more may follow; together they are one batch with one watermark"""
     END = "end"
-    """the end of such a batch"""
+    """the end of a batch of ``PART``"""
     LEFT = "left"
-    """elements that subtasks of another number had left"""
+    """elements that earlier subtasks had not emitted, after a change of the parallelism"""
 
 
 _WITH_ELEMENTS = (Kind.ELEMENTS, Kind.PART, Kind.LEFT)
 
 
 class Given(NamedTuple):
-    """One thing that a reader has said, before event time is made of it."""
+    """One item of a reader's output, before timestamps and watermarks are made."""
 
     kind: Kind
     split: str | None
-    """None: of no split"""
+    """id of the split; None: the item belongs to no split"""
     content: Any = None
-    """(values, timestamps), or a watermark (ms) or status"""
+    """(values, timestamps), a watermark (ms), a status, or the content of TOLD"""
 
     @property
     def elements(self) -> int:
-        """How many elements these are."""
+        """The number of elements in this item."""
         return count(self.content[0]) if self.kind in _WITH_ELEMENTS else 0
 
     @property
     def records(self) -> int:
-        """How many records of an epoch's these are: the elements, but one at least for each batch of rows."""
+        """The number of records that count for the epoch's limit: the elements, but at least one for each batch of
+        rows."""
         return max(self.elements, len(self.content[0])) if self.kind in _WITH_ELEMENTS else 0
 
 
 class UnsentOutput:
-    """What a reader has given and the source has not handed on."""
+    """The output of a reader that the source has not emitted."""
 
     def __init__(self) -> None:
         self._items: deque[Given] = deque()
         self._cutter: Cutter | None = None
-        """takes the first of them apart"""
+        """cuts the first item"""
         self.polled = 0
-        """records since ``begin_poll``; of batches of rows the rows, but one at least"""
+        """records since ``begin_poll``: elements, where a batch of rows counts as its rows, but at least as one"""
 
     def __bool__(self) -> bool:
         return bool(self._items)
 
     @property
     def first(self) -> Given:
-        """What comes next; some of its elements may have been taken."""
+        """The next item; some of its elements may have been taken."""
         return self._items[0]
 
     @property
     def elements(self) -> int:
-        """How many there are."""
+        """The number of elements that were not taken."""
         cutter = self._cutter
         taken = 0 if cutter is None else self.first.elements - cutter.elements
         return sum(given.elements for given in self._items) - taken
 
     @property
     def items(self) -> tuple[Given, ...]:
-        """All of it, in order."""
+        """All items, in order, without the elements that were taken."""
         if self._cutter is None:
             return tuple(self._items)
         first, *others = self._items
@@ -100,15 +101,15 @@ class UnsentOutput:
         self._items.append(given)
 
     def replace(self, items: Iterable[Given]) -> None:
-        """This is what there is."""
+        """Set the items."""
         self._items, self._cutter = deque(items), None
 
     def next(self) -> Given:
-        """All of what comes next, none of which has been taken."""
+        """Take the next item, of which no element was taken yet."""
         return self._items.popleft()
 
     def take_several(self, most: int) -> list[Given]:
-        """Batches that come next and have together so many elements at most; none, unless there are two of them."""
+        """Take the next batches, if at least two of them have at most ``most`` elements together; else none."""
         found, elements = 0, 0
         for given in self._items if self._cutter is None else ():
             elements += given.elements
@@ -118,7 +119,7 @@ class UnsentOutput:
         return [self.next() for _ in range(found)] if found > 1 else []
 
     def take(self, most: int) -> tuple[Given, bool]:
-        """So many of the elements that come next, and whether more of the same batch follows."""
+        """Take at most this many elements of the next item; also returns whether more of the same batch follow."""
         given, cutter = self.first, self._cutter
         if cutter is None:
             if given.elements <= most:
@@ -139,7 +140,7 @@ class _Gathering(ReaderOutput[Any]):
         self._values: list[Any] = []
         self._timestamps: list[int | None] = []
         self._parts = 0
-        """elements of the batch that have gone"""
+        """number of elements of the current batch that were flushed"""
 
     def collect(self, record: Any, timestamp: int | None = None) -> None:
         self._values.append(record)
@@ -173,7 +174,7 @@ class _Gathering(ReaderOutput[Any]):
         self._kept.add(Given(Kind.PART, self._split, (values, known)))
 
     def end(self) -> None:
-        """What was given one by one so far is a batch."""
+        """End the batch of elements from single ``collect`` calls."""
         self.flush()
         if self._parts:
             self._parts = 0
@@ -181,7 +182,7 @@ class _Gathering(ReaderOutput[Any]):
 
 
 class SourceOutput(_Gathering):
-    """The elements of no split, and the outputs of those that have one."""
+    """The output for elements of no split; makes the outputs of splits."""
 
     def __init__(self, kept: UnsentOutput) -> None:
         super().__init__(kept, None)
@@ -189,9 +190,9 @@ class SourceOutput(_Gathering):
         self._patience = PATIENCE_SECONDS
 
     def begin_poll(self, patience: float) -> None:
-        """A poll follows.
+        """A poll begins.
 
-        :param patience: how many seconds it may wait.
+        :param patience: how long the poll may wait (s).
         """
         self._patience = patience
         self._kept.polled = 0
@@ -220,18 +221,18 @@ class SourceOutput(_Gathering):
         self._kept.add(Given(Kind.RELEASE, split_id))
 
     def flush_all(self) -> None:
-        """What was given one by one may be handed on."""
+        """Let elements from single ``collect`` calls be emitted."""
         for output in (self, *self._splits.values()):
             output.flush()
 
     def end_all(self) -> None:
-        """The epoch ends: all that was given one by one are batches."""
+        """End the batches of elements from single ``collect`` calls, because the epoch ends."""
         for output in (self, *self._splits.values()):
             output.end()
 
 
 def hand_on(given: Given, times: SplitTimes, now: int) -> None:
-    """Make event time of it, and send it on."""
+    """Emit an item, with the timestamps and watermarks of its split."""
     if given.kind in (Kind.ELEMENTS, Kind.PART):
         values, timestamps = given.content
         if given.split is None:
@@ -256,13 +257,15 @@ def hand_on(given: Given, times: SplitTimes, now: int) -> None:
 
 
 def by_splits(items: tuple[Given, ...], unfinished: list[str]) -> Iterator[tuple[str | None, Given]]:
-    """What a reader had given, with the split that it goes with: what is of no split belongs to the first one that is
-    not read to its end, which readers of one split after the other are at. None: with none.
+    """A reader's remaining output, each item with the id of the split that it goes with, for restoring with another
+    parallelism. Items of no split go with the first unfinished one, which a reader of one split after the other is
+    reading; None: with no split.
 
-    Only elements, and what the enumerator is to hear: how far the new subtask is in time is said by what it reads from
-    now on, since it may have other splits that are not as far as this one.
+    Only elements and messages to the enumerator are included. Event time starts from what the new subtask reads,
+    because its other splits may be less far.
 
-    :param unfinished: the names of splits that have one. Nothing goes with others, or it would go with each of them.
+    :param unfinished: ids of the splits that go to a subtask. Items of other splits go with none, or they would go with
+        each of them.
     """
     first = unfinished[0] if unfinished else None
     for given in items:

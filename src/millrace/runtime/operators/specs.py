@@ -1,8 +1,8 @@
-"""What operators do, one frozen description per operator of the runtime.
+"""Frozen descriptions of what operators do, one class per kind of operator.
 
 The name of a description is the name of the public method. It goes unchanged from the program into the job: the table
 in ``runtime/operators/one_input_operators.py`` says which operator runs it, and code on the driver that must know
-whether an operator reads, commits or keeps windows asks the description.
+whether an operator reads, commits or has windows asks the description.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from millrace.util.record import Record
 
 
 class Spec(Record):
-    """Base of all descriptions."""
+    """Base of all descriptions of operators."""
 
     def parts(self) -> tuple[Any, ...]:
-        """What it consists of: the arguments of its operator."""
+        """The arguments of the operator's constructor."""
         return tuple(getattr(self, part.name) for part in fields(self))
 
     def for_tasks(self) -> Spec:
@@ -38,16 +38,16 @@ class Spec(Record):
 
 
 class ReadsSplits(Spec):
-    """Base of those whose operator reads splits that the driver hands out."""
+    """Base of descriptions whose operator reads splits that the driver assigns."""
 
 
 class Commits(Spec):
-    """Base of those that write into a sink, which may have a second phase."""
+    """Base of descriptions whose operator writes into a sink, which may commit in two phases."""
 
     sink: SinkContract[Any]
 
     def committer(self) -> Committer[Any] | None:
-        """The second phase; None for a sink without."""
+        """The committer of the second phase; None: the sink has none."""
         return self.sink.create_committer()
 
 
@@ -58,7 +58,7 @@ class Source(ReadsSplits):
     strategy: WatermarkStrategy
 
     def for_tasks(self) -> Spec:
-        """Sources leave at home what only their enumerators use."""
+        """The source without what only its enumerator uses."""
         return replace(self, source=self.source.for_readers())
 
 
@@ -97,14 +97,14 @@ class KeyedCoProcess(Spec):
 
 
 class BroadcastProcess(Spec):
-    """Input 1 is the broadcast side."""
+    """``BroadcastConnectedStream.process`` without keys. Input 1 is the broadcast side."""
 
     function: functions.BroadcastProcessFunction[Any, Any, Any]
     descriptors: tuple[MapStateDescriptor, ...]
 
 
 class KeyedBroadcastProcess(Spec):
-    """Input 1 is the broadcast side."""
+    """``BroadcastConnectedStream.process`` on a keyed stream. Input 1 is the broadcast side."""
 
     function: functions.KeyedBroadcastProcessFunction[Any, Any, Any, Any]
     descriptors: tuple[MapStateDescriptor, ...]
@@ -115,7 +115,7 @@ class Reduce(Spec):
 
 
 class Window(Spec):
-    """``KeyedStream.window`` and ``DataStream.window_all``, with what is done with a window."""
+    """``KeyedStream.window`` and ``DataStream.window_all``, with the function that is applied to each window."""
 
     strategy: WindowStrategy
     function: functions.ProcessWindowFunction[Any, Any, Any, Any]
@@ -139,7 +139,7 @@ class MatchPattern(Spec):
     function: PatternProcessFunction
     event_time: bool = True
     comparator: Callable[[Any, Any], int] | None = None
-    """the order of events with the same timestamp; None: as they arrive"""
+    """the order of events with equal timestamps; None: the order of arrival"""
     late_tag: str | None = None
     """side output for late events; None: they are counted and dropped"""
 
@@ -151,11 +151,11 @@ class MatchPatterns(Spec):
     function: PatternProcessFunction
     event_time: bool = True
     comparator: Callable[[Any, Any], int] | None = None
-    """the order of events with the same timestamp; None: as they arrive"""
+    """the order of events with equal timestamps; None: the order of arrival"""
     late_tag: str | None = None
     """side output for late events; None: they are counted and dropped"""
     refused_tag: str | None = None
-    """side output for what is said of patterns and can't be used; None: that is a failure"""
+    """side output for messages and patterns that can't be used; None: they fail the job"""
     finish: bool = False
     """whether an old version of a pattern finishes the matches that it has begun"""
 
@@ -165,7 +165,7 @@ class AsyncWait(Spec):
 
     function: functions.AsyncFunction[Any, Any]
     timeout: int
-    """ms for one element with all its attempts; 0 or less for no limit"""
+    """time limit in ms for one element with all its attempts; 0 or less for no limit"""
     capacity: int
     retry_strategy: functions.AsyncRetryStrategy[Any]
     output_mode: functions.AsyncFunctionDescriptor.OutputMode
@@ -185,11 +185,11 @@ class CloseWith(Spec):
     """``IterativeStream.close_with``: the end of a loop."""
 
     head: int
-    """id of the loop's head: no edge, since the graph has no cycles"""
+    """id of the loop's head; not an edge, since the graph has no cycles"""
 
 
 class TableStep(Spec):
-    """One operator of a table program, on batches of rows: its configuration says which."""
+    """One operator of a table program, on batches of rows; the configuration says which one."""
 
     config: TableConfig
 

@@ -1,7 +1,7 @@
-"""Event time begins here: ``assign_timestamps_and_watermarks``, and the watermarks of the splits of a source.
+"""Assigns timestamps and watermarks: ``assign_timestamps_and_watermarks``, and event time of a source by split.
 
 Watermarks are generated once per chunk (Flink's periodic emission, by data instead of by clock), or wherever a
-generator emits one from ``on_event``. A subtask of a source has a watermark generator for each split that it reads; the
+generator emits one from ``on_event``. A source subtask has a watermark generator for each split that it reads; the
 lowest watermark counts.
 """
 
@@ -22,7 +22,7 @@ from millrace.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP, Chunk, Midst
 
 
 class _GeneratorOutput(WatermarkOutput):
-    """Collects what a generator emits, with the position among the elements of the chunk."""
+    """Collects the output of a generator, with the index among the elements of the chunk."""
 
     def __init__(self) -> None:
         self.position = 0
@@ -43,13 +43,13 @@ class _GeneratorOutput(WatermarkOutput):
 
 
 class TakesMarks(Protocol):
-    """Where watermarks and status changes go."""
+    """Receives watermarks and status changes."""
 
     def mark(self, mark: int | Status) -> None: ...
 
 
 class EventTime:
-    """Timestamps and watermarks of one stream: used by the operator, and by sources for each split."""
+    """The timestamps and watermarks of one stream; used by the operator, and by sources for each split."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class EventTime:
         self._last_active: int | None = None
 
     def elements(self, values: list[Any], timestamps: list[int | None] | None, now: int) -> None:
-        """Stamp elements and send them on, with the watermarks that follow from them."""
+        """Assign timestamps to elements and emit them, with the watermarks that follow from them."""
         if not values:
             return
         self._last_active = now
@@ -107,7 +107,7 @@ class EventTime:
         self._send(values, timestamps)
 
     def _capped(self, times: list[int], values: Sequence[Any]) -> list[int]:
-        """The times that the watermark follows."""
+        """The timestamps (ms) that the watermark generator sees, without jumps too far ahead."""
         if self._cap is None:
             return times
         found, ignored = self._cap.capped(times)
@@ -141,7 +141,7 @@ class EventTime:
             self._emit(values[start:], None if timestamps is None else timestamps[start:])
 
     def mark(self, mark: int | Status) -> None:
-        """Send a watermark if it advances, or a status change."""
+        """Emit a watermark if it advances, or a status change."""
         if isinstance(mark, Status):
             self._set_idle(mark is Status.IDLE)
         elif mark > self.watermark:
@@ -150,7 +150,7 @@ class EventTime:
             self._output.mark(mark)
 
     def clock(self, now: int) -> None:
-        """The epoch has no more elements: generators may emit, quiet streams become idle."""
+        """The epoch has no more elements: generators may emit, and streams without elements become idle."""
         if self.watermark == MAX_WATERMARK:  # the end: nothing follows it
             return
         self.periodic(now)
@@ -161,7 +161,7 @@ class EventTime:
                 self._set_idle(True)
 
     def periodic(self, now: int) -> None:
-        """Let the generator emit."""
+        """Let the generator emit a watermark."""
         self._pause.ends(now)
         if self._generator is not None:
             self._generator.on_periodic_emit(self._marks)
@@ -169,17 +169,17 @@ class EventTime:
                 self.mark(mark)
 
     def end(self) -> None:
-        """Bounded input has ended."""
+        """The bounded input has ended."""
         self._set_idle(False)
         self.mark(MAX_WATERMARK)
 
     @property
     def idle(self) -> bool:
-        """Whether this stream no longer holds watermarks back."""
+        """Whether this stream is idle and holds no watermark back."""
         return self._idle
 
     def begin_again(self) -> None:
-        """How long the stream has been quiet counts from now on."""
+        """The time without elements counts from now on."""
         self._idle, self._last_active = False, None
 
     def _set_idle(self, idle: bool) -> None:
@@ -188,7 +188,7 @@ class EventTime:
             self._output.mark(Status.IDLE if idle else Status.ACTIVE)
 
     def snapshot(self) -> Any:
-        # What a generator without state does is said by the program, which may change.
+        # A generator without state does what the program says, and the program may have changed.
         generator = None if getattr(self._generator, "stateless", False) else self._generator
         cap = () if self._cap is None else (self._cap.snapshot(),)
         return (generator, self.watermark, self._idle, self._last_active, *cap)
@@ -200,8 +200,8 @@ class EventTime:
         self._generator = generator if generator is not None else self._generator
 
     def take_over(self, snapshots: Sequence[Any], subtask: int, parallelism: int) -> None:
-        """Go on with the generator of this subtask. Those of another number of subtasks can't be put together: then
-        a new one begins."""
+        """Restore the generator of this subtask. With another number of subtasks their generators can't be combined, so
+        a new one is used."""
         if len(snapshots) == parallelism and snapshots[subtask][1] != MAX_WATERMARK:
             generator, self.watermark = snapshots[subtask][:2]
             if self._cap is not None and len(snapshots[subtask]) > 4:
@@ -210,12 +210,12 @@ class EventTime:
 
 
 def jumps_of(strategy: WatermarkStrategy, context: Any) -> JumpsIgnored | None:
-    """Who counts the elements that the watermark does not follow; None for a strategy that follows all."""
+    """The counter of elements that the watermark does not follow; None: the strategy has no limit on jumps."""
     return None if strategy.max_jump_ms is None else JumpsIgnored(context)
 
 
 class ExtractionError(Exception):
-    """The timestamp assigner or the watermark generator failed on an element; the text says what it was to do."""
+    """The timestamp assigner or the watermark generator failed on an element; the text says which."""
 
     def __init__(self, element: Any, task: str = "to extract a timestamp", cause: Exception | None = None) -> None:
         super().__init__(task)
@@ -231,7 +231,7 @@ def _no_watermark(values: list[Any], timestamps: list[Any], position: int, error
 
 
 class AssignTimestampsOperator(Operator):
-    """Gives elements new timestamps and replaces the watermarks of its input (all but the last) by its own."""
+    """Assigns new timestamps to elements, and replaces the watermarks of its input (all but the last) by its own."""
 
     def __init__(self, strategy: WatermarkStrategy) -> None:
         self._strategy = strategy
@@ -252,7 +252,7 @@ class AssignTimestampsOperator(Operator):
             self._time.end()
 
     def process_status(self, status: Status) -> None:
-        """The input's status says nothing about the event time that begins here."""
+        """The input's status says nothing about event time, which begins at this operator."""
 
     def tick(self, now: int) -> None:
         self._time.clock(self.context.steady())
@@ -275,7 +275,7 @@ Emit = Callable[[list[Any], list[int | None] | None], None]
 
 @dataclass(frozen=True)
 class TimesSnapshot:
-    """``SplitTimes`` at the end of an epoch."""
+    """The state of ``SplitTimes`` at the end of an epoch."""
 
     rest: Any
     rest_counts: bool
@@ -285,7 +285,7 @@ class TimesSnapshot:
 
 
 class _SplitMarks:
-    """What the event time of one split, or of the rest, sends its marks to."""
+    """Receives the watermarks and status changes of one split, or of the elements without split."""
 
     def __init__(self, changed: Callable[[], None]) -> None:
         self._changed = changed
@@ -295,8 +295,8 @@ class _SplitMarks:
 
 
 class SplitTimes:
-    """Elements that the reader emits for no split are "the rest". It is all that counts as long as no split has an
-    output, and with splits if there was ever an element in it."""
+    """The event time of a source subtask by split. Elements that the reader emits for no split are "the rest". The rest
+    is all that counts while no split has an output; later it counts next to the splits if it ever had an element."""
 
     def __init__(
         self,
@@ -311,20 +311,20 @@ class SplitTimes:
         self._stamping = partial(EventTime, strategy, self._send, _SplitMarks(lambda: None), midst)
         self._emit = emit
         self._together: list[tuple[list[Any], list[int | None] | None]] | None = None
-        """what is gathered, to go on as one"""
+        """gathered (values, timestamps), to be emitted as one batch"""
         self._shown = MIN_TIMESTAMP
-        """the watermark that has gone on, while something is gathered"""
+        """the last emitted watermark (ms), while batches are gathered"""
         self._output = output
         self._rest = self._new()
         self._rest_counts = False
         self._splits: dict[str, EventTime] = {}
         self.watermark = MIN_TIMESTAMP
         self.idle = False
-        """whether this subtask no longer holds watermarks back"""
+        """whether this subtask is idle and holds no watermark back"""
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """The elements of several splits go on as one batch, and what follows from them in event time behind it."""
+        """Gathers the elements of several splits and emits them as one batch, with the resulting watermark after it."""
         self._together, self._shown = [], self.watermark
         try:
             yield
@@ -341,7 +341,7 @@ class SplitTimes:
         self._together.append((values, timestamps))
 
     def _show(self) -> None:
-        """What is gathered goes on."""
+        """Emit the gathered elements as one batch."""
         self._emit_gathered()
         if self.watermark > self._shown:
             self._shown = self.watermark
@@ -356,22 +356,22 @@ class SplitTimes:
         self._emit([value for values, _ in parts for value in values], known)
 
     def elements(self, values: list[Any], timestamps: list[int | None] | None, now: int) -> None:
-        """Elements of no split."""
+        """Emit elements of no split."""
         self._rest_counts = True
         self._rest.elements(values, timestamps, now)
 
     def without_watermarks(self, values: list[Any], timestamps: list[int | None] | None, now: int) -> None:
-        """Elements that only get their timestamps."""
+        """Assign timestamps to elements and emit them, without generating watermarks."""
         self._stamping().elements(values, timestamps, now)
 
     def periodic(self, split_id: str | None, now: int) -> None:
-        """Elements have come one by one, and there is time for a watermark."""
+        """A batch of single elements has ended: let the generator of its split emit a watermark."""
         part = self._rest if split_id is None else self._splits.get(split_id)
         if part is not None:
             part.periodic(now)
 
     def of_split(self, split_id: str) -> EventTime:
-        """A new one, or that of the same split."""
+        """The event time of a split; a new one if the split is new."""
         if split_id not in self._splits:
             if not self._splits:
                 self._rest.begin_again()
@@ -385,7 +385,7 @@ class SplitTimes:
             self._combine()
 
     def mark(self, watermark: int) -> None:
-        """The reader says how far all its splits are."""
+        """The reader has emitted a watermark (ms) that holds for all its splits."""
         if self._splits:
             self._set_idle(False)
             self._advance(watermark)
@@ -397,19 +397,19 @@ class SplitTimes:
             part.mark(Status.IDLE)
 
     def clock(self, now: int) -> None:
-        """The epoch has no more elements: generators may emit, quiet splits become idle."""
+        """The epoch has no more elements: generators may emit, and splits without elements become idle."""
         if self.watermark != MAX_WATERMARK:
             for part in self._parts():
                 part.clock(now)
 
     def end(self) -> None:
-        """Bounded input has ended."""
+        """The bounded input has ended."""
         self._splits.clear()
         self._set_idle(False)
         self._advance(MAX_WATERMARK)
 
     def ahead(self, limit: int | None) -> frozenset[str]:
-        """The splits that are further than this (ms)."""
+        """The ids of the splits whose watermark is above this limit (ms)."""
         return frozenset(name for name, part in self._splits.items() if limit is not None and part.watermark > limit)
 
     def _parts(self) -> list[EventTime]:
@@ -448,8 +448,8 @@ class SplitTimes:
             part.restore(snapshot.splits[name])
 
     def take_over(self, snapshots: Sequence[Any], subtask: int, parallelism: int) -> None:
-        """Go on with the generators of this subtask, as if nothing had been quiet. With another number of subtasks new
-        ones begin: who gets which split is not known yet."""
+        """Restore the generators of this subtask; the time without elements counts from now on. With another number of
+        subtasks new generators are used, because it is not known yet which subtask gets which split."""
         if len(snapshots) != parallelism:
             return
         mine = _of_now(snapshots[subtask])
@@ -461,5 +461,5 @@ class SplitTimes:
 
 
 def _of_now(snapshot: Any) -> TimesSnapshot:
-    """Millrace 0.1 had one generator for all splits."""
+    """Convert a snapshot of Millrace 0.1, which had one generator for all splits."""
     return snapshot if isinstance(snapshot, TimesSnapshot) else TimesSnapshot(snapshot, True, *snapshot[1:3])

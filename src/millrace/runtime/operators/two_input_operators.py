@@ -61,7 +61,7 @@ class KeyedCoProcessOperator(KeyedProcessBase[KeyedCoProcessFunction]):
 
 
 class BatchKeyedCoProcessOperator(OneKeyAtATime, KeyedCoProcessOperator):
-    """The same in batch mode."""
+    """``KeyedCoProcessOperator`` in batch mode: one key after the other."""
 
     def method_of(self, input: int) -> ElementFunction:
         return self.function.process_element2 if input else self.function.process_element1
@@ -82,11 +82,11 @@ NO_KEY = NoKey(
 
 
 class _States:
-    """Mixed into contexts: times, and those broadcast states that the program declared."""
+    """Mixed into contexts: time, and the broadcast states that the program declared."""
 
     _timer_service: Any
     states: dict[str, Any]
-    """name -> state, or view of it for reading"""
+    """name -> state, or a read-only view of it"""
 
     def current_processing_time(self) -> int:
         time: int = self._timer_service.current_processing_time()
@@ -107,7 +107,7 @@ class _States:
 
 
 class UnkeyedBroadcastContext(_States, ProcessContext):
-    """The context of both sides without a key; they differ in what they may do with the states."""
+    """The context of both sides without keys; subclasses differ in what they may do with the states."""
 
     def __init__(self, timer_service: ReadOnlyTimerService, states: dict[str, Any]) -> None:
         super().__init__(timer_service)
@@ -148,7 +148,7 @@ class KeyedBroadcastContext(UnkeyedBroadcastContext):
 
 
 class BroadcastProcessBase(FunctionOperator[F], Generic[F]):
-    """What the operators of both kinds of function share: the declared states, and which input is which."""
+    """The base of both kinds of broadcast operators: the declared states, and which input is which."""
 
     def __init__(self, function: F, descriptors: tuple[MapStateDescriptor, ...]) -> None:
         super().__init__(function)
@@ -196,9 +196,11 @@ class KeyedBroadcastProcessOperator(
 
 
 class BroadcastFirst:
-    """Mixed into the operators of batch mode: as in Flink the other side waits until the broadcast side has ended.
+    """Mixed into broadcast operators in batch mode: as in Flink, the other side waits until the broadcast side has
+    ended.
 
-    As a rule it has by then: its edge comes first, so nothing has to wait as long as an epoch's packets are in order.
+    As a rule it has ended by then: its edge comes first, so nothing has to wait as long as an epoch's packets are in
+    order.
     """
 
     def setup(self: Any, context: Any, output: Any) -> None:
@@ -234,11 +236,11 @@ class BroadcastFirst:
 
 
 class BatchBroadcastProcessOperator(BroadcastFirst, BroadcastProcessOperator):
-    """The same in batch mode."""
+    """``BroadcastProcessOperator`` in batch mode: the broadcast side comes first."""
 
 
 class BatchKeyedBroadcastProcessOperator(BroadcastFirst, OneKeyAtATime, KeyedBroadcastProcessOperator):
-    """The same in batch mode."""
+    """``KeyedBroadcastProcessOperator`` in batch mode: the broadcast side comes first, then one key after the other."""
 
     def method_of(self, input: int) -> ElementFunction:
         return self.function.process_element
@@ -248,11 +250,12 @@ class BatchKeyedBroadcastProcessOperator(BroadcastFirst, OneKeyAtATime, KeyedBro
 
 LEFT_BUFFER, RIGHT_BUFFER = "LEFT_BUFFER", "RIGHT_BUFFER"
 FLUSH_AT = 16_384
-"""Results that are handed on before a chunk is through: its elements may meet any number of others."""
+"""The number of results that are emitted before the whole chunk is joined: an element may join with any number of
+others."""
 
 
 class JoinContext(ProcessJoinFunction.Context):
-    """One object per operator, changed before each call."""
+    """The context of a join function; one object per operator, changed before each call."""
 
     __slots__ = ("left_timestamp", "right_timestamp")
 
@@ -273,8 +276,8 @@ class IntervalJoinOperator(FunctionOperator[ProcessJoinFunction]):
     """Joins elements with ``lower <= right timestamp - left timestamp <= upper`` (ms), if neither is late.
 
     An element is late if its timestamp is smaller than the watermark. Each side remembers an element as long as a
-    partner could come that is not late. Results carry the later timestamp of the two; that is the new element's or a
-    later one, so results are never late and the watermark needs no holding back.
+    partner could come that is not late. A result has the later timestamp of the two; that is the new element's or a
+    later one, so results are never late and the watermark need not be held back.
     """
 
     def __init__(
@@ -314,7 +317,7 @@ class IntervalJoinOperator(FunctionOperator[ProcessJoinFunction]):
         super().process_watermark(watermark)
 
     def _join(self, keys: list[Any], new_times: list[int], values: list[Any], input: int) -> None:
-        """Call the function for all pairs of the new elements with those of the other side."""
+        """Call the function for all pairs of new elements with elements of the other side."""
         lower, upper = (-self._upper, -self._lower) if input else (self._lower, self._upper)
         others = self._left if input else self._right
         rows = others.rows
@@ -352,7 +355,8 @@ class IntervalJoinOperator(FunctionOperator[ProcessJoinFunction]):
         found.emit(self, True)
 
     def _on_time(self, chunk: Chunk, input: int) -> tuple[list[Any], list[int], list[Any]]:
-        """Keys, timestamps and values of the elements that are not late; raises for those without a timestamp."""
+        """Keys, timestamps and values of the elements that are not late. Raises an error for an element without a
+        timestamp."""
         if chunk.timestamps is None or None in chunk.timestamps:
             raise self._without_timestamp(chunk)
         times: list[int] = chunk.timestamps  # type: ignore[assignment]
@@ -377,7 +381,9 @@ class IntervalJoinOperator(FunctionOperator[ProcessJoinFunction]):
 
 
 class BatchIntervalJoinOperator(ByKey, IntervalJoinOperator):
-    """The same in batch mode, where no element is late and a key is forgotten with its last one."""
+    """``IntervalJoinOperator`` in batch mode: no element is late, and a key's state is deleted after its last
+    element.
+    """
 
     def end_keys(self) -> None:
         self._backend.wipe()

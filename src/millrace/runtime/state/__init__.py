@@ -1,1 +1,1 @@
-"""Keyed state: tables that remember what an epoch touched, the state objects of the user, and their backends."""
+"""Keyed and operator state: tables that record what an epoch changed, the user's state objects, and their backends."""

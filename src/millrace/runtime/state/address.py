@@ -1,4 +1,4 @@
-"""Where an entry of keyed state lives: under a key, or under a key and a namespace (a window)."""
+"""The address of an entry of keyed state: a key, or a key and a namespace (a window)."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ def key_of(at: Any) -> Any:
 
 
 class Addressed(Protocol):
-    """What knows the address that state objects are read at."""
+    """An object that knows the address at which state objects read and write."""
 
     at: Any
 
 
 class NoKey:
-    """The address of a moment without a current key: looking up any state or timer there fails, and says why."""
+    """The address while there is no current key: any access to state or timers raises an error that says why."""
 
     def __init__(self, reason: str) -> None:
         self._reason = reason

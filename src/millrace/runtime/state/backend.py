@@ -23,7 +23,7 @@ KeyedDelta = dict[str, Any]
 """state name -> (table kind, changes); timers under names that no user state can have"""
 
 TIMERS = "timers"
-"""the kind of both queues"""
+"""the kind of both timer queues"""
 EVENT_TIMERS = "\0event-time-timers"
 PROCESSING_TIMERS = "\0processing-time-timers"
 
@@ -31,11 +31,11 @@ PROCESSING_TIMERS = "\0processing-time-timers"
 class KeyedStateBackend(KeyedStates):
     """States by name and the two timer queues.
 
-    :param time: the clocks of state with time to live.
+    :param time: the clocks for state with time to live.
     """
 
     in_memory = True
-    """whether tables are objects of this process, of any class"""
+    """whether tables are objects of this process, so that operators may use tables of any class"""
 
     def __init__(self, time: StateTime = NO_TIME) -> None:
         super().__init__(self._state_table)
@@ -46,7 +46,7 @@ class KeyedStateBackend(KeyedStates):
         self.processing_timers = TimerQueue()
 
     def view(self) -> KeyedStates:
-        """State objects over the same tables, read at an address of their own."""
+        """State objects over the same tables, with an address of their own."""
         view = KeyedStates(self._state_table)
         view.infos = self.infos
         return view
@@ -63,7 +63,7 @@ class KeyedStateBackend(KeyedStates):
         return TABLES[kind]()
 
     def _state_table(self, name: str, kind: str, ttl: StateTtlConfig | None) -> Any:
-        """The table of a state that the function asked for."""
+        """The table of a state that the function has requested."""
         if ttl is None:
             return self._table(name, kind)
         table: TtlTable = self._table(name, TTL + kind)
@@ -73,18 +73,18 @@ class KeyedStateBackend(KeyedStates):
         return table
 
     def after_records(self, count: int) -> None:
-        """The operator handled so many elements: time for the cleanup that was asked for with every record."""
+        """The operator has processed this many elements: do the cleanup that is configured per record."""
         for expiry in self._expiries:
             expiry.after_records(count)
 
     def before_full_snapshot(self) -> None:
-        """``full`` is about to be called: drop expired entries, where that was asked for. The next delta has it, too,
-        so call this before ``delta`` and other copies agree."""
+        """``full`` is about to be called: remove expired entries, if that is configured. The removals are part of the
+        next delta, so call this before ``delta``; then other copies agree."""
         for expiry in self._expiries:
             expiry.before_full_snapshot()
 
     def value_table(self, name: str) -> ValueTable:
-        """The table itself, for operators that work on whole chunks."""
+        """The table of this name, for operators that work on whole chunks."""
         table: ValueTable = self._table(name, "value")
         return table
 
@@ -93,35 +93,35 @@ class KeyedStateBackend(KeyedStates):
         return self._table(name, kind)
 
     def use(self, name: str, table: T) -> T:
-        """Let this be the table of a name: one that an operator has made, whose full content is that of its kind. In
+        """Use a table that an operator has made for this name; its full content must have the form of its kind. In
         memory only; to be called before anything is stored."""
         assert self.in_memory and name not in self._tables
         self._tables[name] = table
         return table
 
     def table(self, name: str) -> Table | None:
-        """The table of a state, None when nothing was ever stored under the name."""
+        """The table of a state; None: nothing was ever stored under the name."""
         return self._tables.get(name)
 
     def described(self) -> list[StateInfo]:
-        """The states that the function has asked for, and those that the operator keeps for itself."""
+        """The states that the function has requested, and those of the operator itself."""
         own = [name for name in self._tables if name not in self.infos]
         return [*self.infos.values(), *(StateInfo(name, self._tables[name].kind, KEYED, None) for name in own)]
 
     def wipe(self) -> None:
-        """Drop all entries and timers: the keys that they belong to are done. In memory only; after this no delta can
-        tell what changed."""
+        """Delete all entries and timers, because their keys have ended. In memory only; no delta can be taken after
+        this."""
         for table in self._tables.values():
             table.wipe()
         self.event_timers.wipe()
         self.processing_timers.wipe()
 
     def pending(self) -> int:
-        """How many entries have changed since the last delta, as far as tables know."""
+        """The number of entries changed since the last delta, as far as tables know it without counting."""
         return sum(table.pending() for table in self._tables.values())
 
     def delta(self) -> KeyedDelta:
-        """What changed since the last call; names without changes are left out."""
+        """The changes since the last call; names without changes are left out."""
         changed: KeyedDelta = {}
         for name, table in self._tables.items():
             changes = table.delta()
@@ -134,22 +134,24 @@ class KeyedStateBackend(KeyedStates):
         return changed
 
     def added_bytes(self, delta: KeyedDelta) -> int:
-        """About how many bytes of the last delta a whole state would have, too: they replace nothing."""
+        """The approximate bytes of the last delta that only add entries, so that a whole state would contain them,
+        too.
+        """
         told = {name: told_bytes(changes) for name, (_, changes) in delta.items()}
         return sum(int(size * self._tables[name].added_share) for name, size in told.items() if size)
 
     def full(self) -> KeyedDelta:
-        """Everything, as the delta onto an empty backend."""
+        """The whole state, as changes onto an empty backend."""
         content: KeyedDelta = {name: (table.kind, table.entries()) for name, table in self._tables.items()}
         content.update({name: (TIMERS, dict(queue.entries())) for name, queue in self._queues()})
         return {name: (kind, changes) for name, (kind, changes) in content.items() if changes}
 
     def full_pieces(self) -> Iterator[KeyedDelta]:
-        """Everything, as changes onto an empty backend that are applied one after the other."""
+        """The whole state, as changes onto an empty backend that are applied one after the other."""
         yield from self._pieces(lambda table: table.entry_pieces())
 
     def told_pieces(self) -> Iterator[KeyedDelta]:
-        """The same in the form of ``delta``: tables in columns tell columns."""
+        """The whole state as ``full_pieces`` gives it, but in the form of ``delta``: tables in columns give columns."""
         yield from self._pieces(lambda table: table.told_pieces())
 
     def _pieces(self, of: Callable[[Table], Iterator[Any]]) -> Iterator[KeyedDelta]:
@@ -162,7 +164,7 @@ class KeyedStateBackend(KeyedStates):
                 yield {name: (TIMERS, timers)}
 
     def apply(self, delta: KeyedDelta) -> None:
-        """Do the changes of another copy of this backend."""
+        """Apply the changes of another copy of this backend."""
         queues = dict(self._queues())
         for name, (kind, changes) in delta.items():
             if name in queues:

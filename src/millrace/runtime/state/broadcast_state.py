@@ -13,7 +13,8 @@ class HeapBroadcastState(HeapMapState, BroadcastState[Any, Any]):
 
 
 class HeapReadOnlyBroadcastState(HeapMapState, ReadOnlyBroadcastState[Any, Any]):
-    """The same map, for reading. Values are not copied: changing one in place is the user's own mistake."""
+    """A read-only view of a broadcast state's map. Values are not copied, so changing a value in place is an error of
+    the user."""
 
     def put(self, key: Any, value: Any) -> None:
         raise self._refusal("put")

@@ -1,4 +1,7 @@
-"""Changes of tables in columns, which say of which table they are: a reader that knows only names can hold them."""
+"""Deltas of tables in columns. A delta names its form, so that code which only passes state on need not know the table.
+
+The entry at ``SINCE`` is (name of the form, constructor arguments of the table, changes as Arrow batches).
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from typing import Any
 from millrace.runtime.state.tables import Table
 
 SINCE = 0
-"""The address: not a key of a table, since these are tuples."""
+"""The address of a delta in columns; it is no key of a table, since those are tuples."""
 _FORMS = {
     "first rows": ("millrace.runtime.tables.ordering.first_rows", "FirstOfKey"),
     "latest rows": ("millrace.runtime.tables.ordering.latest_rows", "RowOfKey"),
@@ -19,19 +22,19 @@ _FORMS = {
     "groups": ("millrace.runtime.tables.aggregates.group_table", "GroupTable"),
 }
 _BY_ADDRESS = frozenset({"groups"})
-"""forms that have ``by_address``"""
+"""forms whose deltas can be converted to entries by key"""
 
 Changes = dict[Any, Any]
 
 
 def is_told(changes: Changes) -> bool:
-    """Whether these are changes of a table in columns."""
+    """Whether these changes are a delta in columns."""
     told = changes.get(SINCE)
     return isinstance(told, tuple) and len(told) == 3 and isinstance(told[0], str) and told[0] in _FORMS
 
 
 def told_bytes(changes: Changes) -> int:
-    """How many bytes the changes have in columns."""
+    """The size of a delta in columns, in bytes; 0 for other deltas."""
     return _size(changes[SINCE][2]) if is_told(changes) else 0
 
 
@@ -40,22 +43,22 @@ def _size(batches: Any) -> int:
 
 
 def table_of(changes: Changes) -> Table:
-    """An empty table that these changes can be applied to."""
+    """An empty table that this delta can be applied to."""
     _, made_of, _ = changes[SINCE]
     table: Table = _form(changes).told(*made_of)
     return table
 
 
 def divided(changes: Changes, places: Callable[[Any], Any]) -> dict[int, Changes]:
-    """Changes by key, by the places that the hashes of keys go to (arrays of numpy)."""
+    """Divide a delta by key. ``places`` maps an array of key hashes to the array of their target numbers."""
     found: dict[int, Changes] = _form(changes).divided(changes, places)
     return found
 
 
 def by_address(changes: Changes) -> Changes:
-    """What was told in columns, for a table that has an entry at each key.
+    """A delta in columns, converted for a table with an entry per key.
 
-    :raises ValueError: only a table in columns can take it in.
+    :raises ValueError: only a table in columns can apply this delta.
     """
     if changes[SINCE][0] not in _BY_ADDRESS:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""What a function has said about its states: what a checkpoint records, and a restore compares."""
+"""Describes the states that a function has requested: a checkpoint records it, and a restore compares it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ OPERATOR = "operator"
 
 @dataclass(frozen=True)
 class StateInfo:
-    """One state that a function has asked for."""
+    """One state that a function has requested."""
 
     name: str
     kind: str
@@ -23,10 +23,10 @@ class StateInfo:
     scope: str
     """``keyed`` or ``operator``"""
     type: TypeInformation | None
-    """None for what an operator keeps for itself"""
+    """None: state of an operator itself, which no function has requested"""
     ttl: bool = False
     described: Any = None
-    """the type as an earlier job has recorded it (plain JSON), of a state that no function has asked for since"""
+    """the type as an earlier job has recorded it (plain JSON), for a state that no function has requested since"""
 
     @staticmethod
     def keyed(descriptor: StateDescriptor) -> StateInfo:
@@ -37,8 +37,8 @@ class StateInfo:
 
 
 def with_news(known: Iterable[StateInfo], news: Iterable[StateInfo]) -> tuple[StateInfo, ...]:
-    """What is known after another report. A copy of a task that has the state of others, but whose function has not
-    asked for it yet, knows less about it than they do."""
+    """Merge the known states with a later report. A copy of a task that has restored state, but whose function has not
+    requested it yet, knows less than the earlier report."""
     states = {(info.scope, info.name): info for info in known}
     for info in news:
         if info.type is not None or (info.scope, info.name) not in states:

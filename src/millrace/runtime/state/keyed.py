@@ -1,6 +1,6 @@
-"""The user's state objects over the tables, be these in memory or on disk.
+"""The user's state objects over tables in memory or on disk.
 
-Every object reads the address of the moment from its backend: the operator sets it once per element, the objects are
+Each object takes the current address from its backend: the operator sets it once per element, and the objects are
 created once per operator.
 """
 
@@ -31,7 +31,7 @@ _NOTHING: dict[Any, Any] = {}
 
 
 class _OneRow:
-    """Mixed into states that hold one value for an address."""
+    """Mixed into states with one value per address."""
 
     def __init__(self, backend: Addressed, table: ValueTable) -> None:
         self._backend = backend
@@ -45,14 +45,14 @@ class _OneRow:
 
 
 class _MergedRow(_OneRow):
-    """Mixed into states that hold what elements come to."""
+    """Mixed into states that merge each element into one value."""
 
     def __init__(self, backend: Addressed, table: ValueTable, merge: Callable[[Any, Any], Any]) -> None:
         super().__init__(backend, table)
         self._merge = merge
 
     def absorb(self, others: Iterable[Any]) -> None:
-        """Take in what other addresses hold, and clear it there: their windows have become this one."""
+        """Merge the values at other addresses into this one and clear them, because their windows were merged."""
         merge_rows(self._backend.at, others, self._rows, self._touched, self._merge)
 
 
@@ -110,7 +110,7 @@ class HeapListState(ListState[Any]):
         self._table = table
 
     def absorb(self, others: Iterable[Any]) -> None:
-        """Take in what other addresses hold, and clear it there: their windows have become this one."""
+        """Merge the lists at other addresses into this one and clear them, because their windows were merged."""
         table = self._table
         for other in others:
             row = table.row(other)
@@ -119,7 +119,7 @@ class HeapListState(ListState[Any]):
                 self.add_all(row)
 
     def get(self) -> Iterable[Any]:
-        # A copy, as below: adding while walking over the list itself would never end.
+        # A copy, as below: adding while iterating over the list itself would never end.
         row: list[Any] | None = self._table.row(self._backend.at)
         return iter(()) if row is None else iter(row[:])
 
@@ -171,7 +171,7 @@ class HeapMapState(MapState[Any, Any]):
     def contains(self, key: Any) -> bool:
         return self._table.contains(self._backend.at, with_one_nan(key))
 
-    # Views are copies: the user may change the state while he walks over it.
+    # Views are copies: the user may change the state while iterating over it.
     def items(self) -> Iterable[tuple[Any, Any]]:
         return iter([*self._row().items()])
 
@@ -189,7 +189,7 @@ class HeapMapState(MapState[Any, Any]):
 
 
 class _DictsOfMemory(HeapMapState):
-    """Reads the dicts of a table in memory without asking the table."""
+    """A map state that reads the dicts of a table in memory directly."""
 
     def __init__(self, backend: Addressed, table: MapTable) -> None:
         super().__init__(backend, table)
@@ -225,7 +225,7 @@ def merge_rows(
     touched: dict[Any, None],
     merge: Callable[[Any, Any], Any],
 ) -> None:
-    """Fold what ``others`` hold into what ``at`` holds."""
+    """Merge the values at ``others`` into the value at ``at``."""
     for other in others:
         if other not in rows:
             continue

@@ -1,4 +1,4 @@
-"""The states of a keyed operator as its function sees them: by descriptor, at the address of the moment."""
+"""The states of a keyed operator as its function sees them: by descriptor, at the current address."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FindTable = Callable[[str, str, StateTtlConfig | None], Any]
 class KeyedStates(KeyedStateStore):
     """The user's state objects by name, all read at one address: ``at``.
 
-    ``at`` is the current key, or a ``Scoped`` key and namespace: whoever drives the operator sets it.
+    ``at`` is the current key, or a ``Scoped`` key and namespace: the operator sets it.
     """
 
     def __init__(self, find_table: FindTable) -> None:
@@ -25,7 +25,7 @@ class KeyedStates(KeyedStateStore):
         self._find_table = find_table
         self._states: dict[str, Any] = {}
         self.infos: dict[str, StateInfo] = {}
-        """name -> what the function said about it"""
+        """name -> the description that the function gave"""
 
     def get_any(self, state_descriptor: StateDescriptor) -> Any:
         name, ttl, kind = state_descriptor.get_name(), state_descriptor.get_ttl_config(), kind_of(state_descriptor)

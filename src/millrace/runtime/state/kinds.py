@@ -1,4 +1,4 @@
-"""All kinds of tables, by the name under which deltas carry them."""
+"""All kinds of tables, by the names that deltas use for them."""
 
 from __future__ import annotations
 

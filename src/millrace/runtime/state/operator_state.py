@@ -1,7 +1,7 @@
 """Operator state: lists and maps that belong to a subtask as a whole, not to a key.
 
-The tables are those of keyed state, with the name of a state as its address: a delta holds what an epoch touched. There
-is one table for each way in which state is redistributed, so the way is part of every delta.
+Its tables are those of keyed state, with the name of a state as the address: a delta contains what an epoch changed.
+There is one table for each kind of redistribution, so that every delta says how its state is redistributed.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from millrace.runtime.state.tables import ABSENT, ListTable, MapTable, Table
 
 
 class Distribution(enum.Enum):
-    """What becomes of a state when the number of subtasks changes."""
+    """How a state is redistributed when the number of subtasks changes."""
 
     SPLIT_DISTRIBUTE = "SPLIT_DISTRIBUTE"
-    """a list whose items are dealt out to the subtasks"""
+    """a list whose items are divided among the subtasks"""
     UNION = "UNION"
     """a list of which every subtask gets all items of all subtasks"""
     BROADCAST = "BROADCAST"
@@ -40,7 +40,7 @@ OperatorDelta = dict[str, tuple[Distribution, Any]]
 
 
 class _Named:
-    """The address of one state for as long as it lives: its name."""
+    """The address of one state, which never changes: its name."""
 
     def __init__(self, name: str) -> None:
         self.at = name
@@ -57,9 +57,9 @@ class OperatorStateBackend(OperatorStateStore):
         }
         self._states: dict[str, tuple[Distribution, Any]] = {}
         self.infos: dict[str, StateInfo] = {}
-        """name -> what the function said about it"""
+        """name -> the description that the function gave"""
         self.restored = False
-        """whether this subtask goes on from an earlier copy, be its state empty or not"""
+        """whether this subtask was restored, even if its state is empty"""
         self._adapt: Callable[[StateInfo, Any], Any] | None = None
         self._may_drop = False
 
@@ -76,7 +76,7 @@ class OperatorStateBackend(OperatorStateStore):
         return state
 
     def read_only(self, name: str) -> HeapReadOnlyBroadcastState:
-        """A view of a broadcast state."""
+        """A read-only view of a broadcast state."""
         table = self._tables[Distribution.BROADCAST]
         assert isinstance(table, MapTable)
         return HeapReadOnlyBroadcastState(_Named(name), table)
@@ -88,15 +88,15 @@ class OperatorStateBackend(OperatorStateStore):
         return self._names(Distribution.BROADCAST)
 
     def content(self, name: str) -> Any:
-        """What a state holds (a list or dict, not a copy), None for nothing."""
+        """The content of a state (a list or dict, not a copy); None: it has none."""
         return next((table.rows[name] for table in self._tables.values() if name in table.rows), None)
 
     def described(self) -> list[StateInfo]:
-        """The states that the function has asked for."""
+        """The states that the function has requested."""
         return list(self.infos.values())
 
     def delta(self) -> OperatorDelta:
-        """What changed since the last call."""
+        """The changes since the last call."""
         return {
             name: (distribution, change)
             for distribution, table in self._tables.items()
@@ -104,7 +104,7 @@ class OperatorStateBackend(OperatorStateStore):
         }
 
     def full(self) -> OperatorDelta:
-        """Everything, as the delta onto an empty backend."""
+        """The whole state, as changes onto an empty backend."""
         return {
             name: (distribution, entry)
             for distribution, table in self._tables.items()
@@ -112,7 +112,7 @@ class OperatorStateBackend(OperatorStateStore):
         }
 
     def apply(self, delta: OperatorDelta) -> None:
-        """Do the changes of another copy of this backend."""
+        """Apply the changes of another copy of this backend."""
         self.restored = True
         for name, (distribution, change) in delta.items():
             self._tables[distribution].apply({name: change})
@@ -120,9 +120,10 @@ class OperatorStateBackend(OperatorStateStore):
     def take_over(
         self, delta: OperatorDelta, adapt: Callable[[StateInfo, Any], Any] | None, may_drop: bool = False
     ) -> None:
-        """Begin with what earlier subtasks had. What type a state has now is known when the function asks for it.
+        """Start from the state of earlier subtasks. The type that a state has now is known only when the function
+        requests it.
 
-        :param may_drop: whether a state that is dealt out in another way now may begin empty.
+        :param may_drop: whether a state whose kind of redistribution has changed may start empty.
         """
         self.apply(delta)
         self._adapt, self._may_drop = adapt, may_drop

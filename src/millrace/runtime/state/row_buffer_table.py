@@ -1,8 +1,7 @@
-"""Rows and elements that wait for event time, for all keys together: what fires for all keys at once need not be looked
-up key by key.
+"""Rows and elements that wait for event time, for all keys together: no look-up per key when many keys fire at once.
 
-In a full snapshot they are under the keys of the stream, so that after a rescale each subtask has those of its
-keys. Jobs without tables need no Arrow, so it is imported where it is used.
+In a full snapshot they are stored by key, so that after a rescale each subtask gets those of its keys. Jobs without
+tables need no Arrow, so it is imported only where it is used.
 """
 
 from __future__ import annotations
@@ -18,16 +17,16 @@ if TYPE_CHECKING:
     from millrace.relational.rows import Rows
 
 SINCE = 0
-"""The address of a delta: not a key, since these are tuples. It is (the time until which rows were taken or None,
-batches with their times that were added and not taken, the columns of the key)."""
+"""The address of a delta of ``RowBufferTable``; it is no key, since those are tuples. The delta is (the time until
+which rows were taken or None, batches with their times that were added and not taken, the columns of the key)."""
 SINCE_ALL = ("\0since",)
-"""The same for ``EventBufferTable``, whose addresses are keys of any kind."""
+"""The address of a delta of ``EventBufferTable``, whose other addresses are keys of any kind."""
 MOST_SEGMENTS = 128
-"""So many old batches become one: each watermark looks at all of them."""
+"""The number of old segments that are merged into one, because each watermark has to check all of them."""
 
 
 class Segment(NamedTuple):
-    """Rows in the order of their arrival."""
+    """Rows in the order of arrival, with the times when they are due."""
 
     rows: Rows
     times: Any
@@ -36,7 +35,8 @@ class Segment(NamedTuple):
 
 
 class RowBufferTable(Table):
-    """Rows until they are taken out. The full content of a key is (times, rows as tuples with the row kind first)."""
+    """Rows that wait until they are taken out. The full content of a key is (times, rows as tuples with the row kind
+    first)."""
 
     kind = "row buffers"
 
@@ -46,25 +46,28 @@ class RowBufferTable(Table):
         self._key: tuple[int, ...] = ()
         self._segments: list[Segment] = []
         self._known = 0
-        """how many of the segments the last delta had, or those before it"""
+        """number of segments that earlier deltas contained"""
         self._taken: int | None = None
-        """the latest time of a ``take`` since the last delta"""
+        """the latest time (ms) of a ``take`` since the last delta; None: nothing was taken"""
 
     def describe(self, types: Sequence[pa.DataType], key: tuple[int, ...]) -> None:
-        """The types of the columns, and which of them the stream is keyed by. To be told before anything else."""
+        """Set the types of the columns, and the columns that the stream is keyed by. To be called before any other
+        method."""
         self._types, self._key = types, key
 
     def add(self, rows: Rows, times: Any) -> None:
-        """Rows that are due at these times (ms)."""
+        """Add rows that are due at these times (ms)."""
         if len(rows):
             self._segments.append(Segment(rows, times, int(times.min())))
 
     def waiting(self) -> list[tuple[Rows, Any]]:
-        """All that is there, as ``take`` gives it; it stays."""
+        """All waiting rows, in the form of ``take``, without removing them."""
         return [(rows, times) for rows, times, _ in self._segments]
 
     def take(self, until: int) -> list[tuple[Rows, Any]]:
-        """Take out what is due at ``until`` (ms) or before: batches and their times, in the order of arrival."""
+        """Remove and return what is due at ``until`` (ms) or before: batches and their times, in the order of
+        arrival.
+        """
         if all(segment.earliest > until for segment in self._segments):
             return []
         self._taken = until if self._taken is None else max(until, self._taken)
@@ -133,7 +136,7 @@ class RowBufferTable(Table):
         return found
 
     def told_pieces(self) -> Iterator[dict[Any, Any]]:
-        # Batches say which types they have; a reader that knows only names can't tell those of entries.
+        # Batches contain their types; entries do not, and code that only passes state on does not know them.
         if self._segments:
             yield {SINCE: (None, [segment[:2] for segment in self._segments], self._key)}
 
@@ -145,7 +148,7 @@ class RowBufferTable(Table):
 
 
 def _split(segments: list[Segment], until: int, due: list[tuple[Rows, Any]]) -> list[Segment]:
-    """The segments with what is due later; the rest is added to ``due``."""
+    """The segments with what is due later; what is due at ``until`` (ms) or before is appended to ``due``."""
     left = []
     for segment in segments:
         rows, times, earliest = segment
@@ -172,7 +175,7 @@ def _merged(segments: list[Segment]) -> Segment:
 
 
 class Elements(NamedTuple):
-    """Elements in the order of their arrival, for ``EventBufferTable``."""
+    """Elements in the order of arrival, for ``EventBufferTable``."""
 
     keys: list[Any]
     times: list[int]
@@ -180,8 +183,8 @@ class Elements(NamedTuple):
 
 
 class EventBufferTable(Table):
-    """Elements of any kind until they are taken out, in the order of time. The full content of a key is (times,
-    elements)."""
+    """Elements of any kind that wait until they are taken out, in the order of time. The full content of a key is
+    (times, elements)."""
 
     kind = "event buffers"
 
@@ -189,9 +192,9 @@ class EventBufferTable(Table):
         super().__init__()
         self._segments: list[Elements] = []
         self._known = 0
-        """how many of the segments the last delta had, or those before it"""
+        """number of segments that earlier deltas contained"""
         self._taken: int | None = None
-        """the latest time of a ``take`` since the last delta"""
+        """the latest time (ms) of a ``take`` since the last delta; None: nothing was taken"""
 
     def add(self, keys: list[Any], times: list[int], values: list[Any]) -> None:
         """Add elements; the lists must not change afterwards."""
@@ -199,7 +202,7 @@ class EventBufferTable(Table):
             self._segments.append(Elements(keys, times, values))
 
     def take(self, until: int) -> Elements:
-        """Take out what is due at ``until`` (ms) or before, in the order of time; of the same time as it arrived."""
+        """Remove and return what is due at ``until`` (ms) or before, by time and then by arrival."""
         due = Elements([], [], [])
         before = _split_elements(self._segments[: self._known], until, due)
         since = _split_elements(self._segments[self._known :], until, due)
@@ -258,7 +261,7 @@ class EventBufferTable(Table):
 
 
 def _split_elements(segments: list[Elements], until: int, due: Elements) -> list[Elements]:
-    """The segments with what is due later; the rest is added to ``due``."""
+    """The segments with what is due later; what is due at ``until`` (ms) or before is added to ``due``."""
     left = []
     for segment in segments:
         times = segment.times

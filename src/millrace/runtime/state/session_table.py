@@ -11,14 +11,14 @@ START, END, CONTENTS = 0, 1, 2
 
 
 class SessionTable(ValueTable):
-    """rows: key -> its sessions in the order of time; they never overlap."""
+    """Sessions of each key, in the order of time, never overlapping: ``rows`` is key -> list of sessions."""
 
     kind = "sessions"
 
     def __init__(self) -> None:
         super().__init__()
         self.applied: list[Any] = []
-        """keys that deltas of other copies changed; the operator empties it when it has followed"""
+        """keys that deltas of other copies changed; the operator clears the list when it has processed them"""
 
     def apply(self, changes: dict[Any, Any]) -> None:
         super().apply(changes)

@@ -1,4 +1,4 @@
-"""The kinds of keyed state: by which descriptor a function asks for one, and which object it is given."""
+"""The kinds of keyed state: for each descriptor class, the table and the class of the state object."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from millrace.runtime import state
 from millrace.util.names import entered, import_modules
 
 Arguments = Callable[[Any], tuple[Any, ...]]
-"""descriptor -> what the object takes besides the backend and the table"""
+"""descriptor -> arguments of the state object besides the backend and the table"""
 C = TypeVar("C", bound=type)
 
 
 @dataclass(frozen=True)
 class StateKind:
-    """One kind."""
+    """The table and the state object for one class of descriptors."""
 
     table: str
-    """the kind of table (``kinds.py``) that holds it where it has no time to live"""
+    """the kind of table (``kinds.py``) that holds the state if it has no time to live"""
     made: Any
-    """the class of the object"""
+    """the class of the state object"""
     arguments: Arguments
 
 
@@ -35,7 +35,7 @@ def _none(descriptor: Any) -> tuple[Any, ...]:
 
 
 def state_kind(descriptor: type[StateDescriptor], table: str, arguments: Arguments = _none) -> Callable[[C], C]:
-    """Register the decorated class, of a module beside this one, as the state of a kind of descriptor."""
+    """Register the decorated class as the state object for a class of descriptors, without time to live."""
 
     def register(made: C) -> C:
         _kinds[descriptor] = StateKind(table, made, arguments)
@@ -45,14 +45,14 @@ def state_kind(descriptor: type[StateDescriptor], table: str, arguments: Argumen
 
 
 def living_state(descriptor: type[StateDescriptor]) -> Callable[[C], C]:
-    """Register the decorated class as the state of a kind of descriptor that has a time to live."""
+    """Register the decorated class as the state object for a class of descriptors, with time to live."""
     return entered(_living, descriptor)
 
 
 def kind_of(descriptor: StateDescriptor) -> StateKind:
     """The kind of state that a descriptor asks for.
 
-    :raises TypeError: there is none, or none with a time to live.
+    :raises TypeError: there is no such kind, or none with a time to live.
     """
     import_modules(state, deep=False)
     for each in type(descriptor).__mro__:

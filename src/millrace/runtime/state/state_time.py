@@ -1,4 +1,4 @@
-"""What time it is for state with time to live: the two clocks of a keyed operator."""
+"""The time for state with time to live: the two clocks of a keyed operator."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ class StateTime:
 
     Processing time is the operator's clock. The event time of an access is the timestamp of the element, or of the
     event-time timer, that the function is called for; it is never behind the watermark. An access stamps what it writes
-    with that time, and sees what was stamped less than the time to live before it. So what an element sees follows from
-    timestamps: it does not depend on how many elements share a chunk, though watermarks come once per chunk, nor on a
-    replay. A late element still sees what it has just written. Only what the watermark itself has left behind is
+    with that time, and sees what was stamped less than the time to live before it. So what an element sees depends on
+    timestamps only: not on how many elements share a chunk, though watermarks come once per chunk, nor on a replay. A
+    late element still sees what it has just written. Only entries older than the time to live before the watermark are
     removed, since an element that is out of order may see more than the one before it.
 
     :param processing: the clock.
     :param watermark: the operator's watermark.
-    :param timestamp: the event time of what the operator is handling, None without; the watermark counts then.
+    :param timestamp: gives the event time of the current element or timer; None: the watermark is used.
     """
 
     __slots__ = ("_timestamp", "_watermark", "firing_since", "processing")
@@ -29,11 +29,11 @@ class StateTime:
         self._watermark = watermark
         self._timestamp = timestamp
         self.firing_since: int | None = None
-        """the watermark before the one whose timers are firing, None while none fire: a watermark may come late and
-        pass many timers at once, but each sees what was there at its own time"""
+        """the watermark (ms) before the one whose timers are firing; None while none fire. A watermark may come late
+        and pass many timers at once, but each timer sees the state of its own time"""
 
     def event(self) -> int:
-        """The event time of an access."""
+        """The event time of the current access (ms)."""
         timestamp = self._timestamp()
         if timestamp is None:
             return self._watermark()
@@ -41,7 +41,7 @@ class StateTime:
         return timestamp if timestamp > horizon else horizon
 
     def horizon(self) -> int:
-        """No access will ever be at an earlier event time."""
+        """A lower limit of the event time of all later accesses (ms)."""
         return self._watermark() if self.firing_since is None else self.firing_since
 
 
@@ -50,4 +50,4 @@ def _no_clock() -> int:
 
 
 NO_TIME = StateTime(_no_clock, _no_clock, _no_clock)
-"""for keyed state whose user needs no time to live"""
+"""the clocks for keyed state that is used without time to live"""

@@ -1,7 +1,7 @@
-"""The tables of the heap backend: one dict per state, plus what changed since the last delta.
+"""The tables of the heap backend: one dict per state, and what changed since the last delta.
 
-A delta holds only touched entries, in the table's own form: ``apply`` on another copy of the table that had the same
-content gives the same content again. ``entries`` is the full content as a delta onto an empty table.
+A delta contains only changed entries, in the table's own form: ``apply`` on another copy of the table with the same
+content gives the same result. ``entries`` is the full content as a delta onto an empty table.
 """
 
 from __future__ import annotations
@@ -28,54 +28,57 @@ class Table(ABC):
 
     kind: str
     in_columns = False
-    """whether it takes in what another one has told in columns (``told``)"""
+    """whether ``apply`` also accepts deltas in columns (``column_deltas.py``)"""
     added_share = 0.0
-    """how much of what the last delta told in columns only adds to the table, and replaces nothing"""
+    """the part (0 to 1) of the last delta in columns that only adds entries and replaces none"""
 
     def __init__(self) -> None:
         self.rows: MutableMapping[Any, Any] = {}
 
     @abstractmethod
     def delta(self) -> dict[Any, Any]:
-        """The changes since the last call (address -> change); forgets them."""
+        """The changes since the last call (address -> change)."""
 
     def pending(self) -> int:
-        """How many entries have changed since the last delta, as far as that is known without counting them."""
+        """The number of entries changed since the last delta, as far as it is known without counting."""
         return 0
 
     @abstractmethod
     def apply(self, changes: dict[Any, Any]) -> None:
-        """Do the changes of a delta."""
+        """Apply a delta."""
 
     @abstractmethod
     def entries(self) -> dict[Any, Any]:
-        """Everything, as the delta onto an empty table."""
+        """The whole content, as a delta onto an empty table."""
 
     def entry_pieces(self) -> Iterator[dict[Any, Any]]:
-        """The same as deltas that are applied one after the other."""
+        """The whole content, as deltas onto an empty table that are applied one after the other."""
         entries = self.entries()
         if entries:
             yield entries
 
     def told_pieces(self) -> Iterator[dict[Any, Any]]:
-        """The same in the form of ``delta``, which may be other than that of entries."""
+        """The whole content as ``entry_pieces`` gives it, but in the form of ``delta``, which may differ from that of
+        entries."""
         return self.entry_pieces()
 
     def wipe(self) -> None:
-        """Drop everything, and what there was to say of it in a delta: none will be asked for."""
+        """Delete everything, and forget the changes: no delta will be taken."""
         raise NotImplementedError
 
     @staticmethod
     def only(entries: dict[Any, Any], keep: Callable[[Any], bool]) -> dict[Any, Any]:
-        """The part of ``entries`` that belongs to some keys; several such parts may be applied one after the other."""
+        """The part of ``entries`` whose keys satisfy ``keep``; several such parts may be applied one after the
+        other.
+        """
         return {at: entry for at, entry in entries.items() if keep(key_of(at))}
 
     def row(self, at: Any) -> Any:
-        """What the table holds at an address (not a copy: don't change it), None for nothing."""
+        """The entry at an address (not a copy: don't change it); None: there is none."""
         return self.rows.get(at)
 
     def content(self, at: Any) -> Any:
-        """What a user would say is stored at an address (not a copy), None for nothing."""
+        """What a user sees at an address (not a copy); None: nothing."""
         return self.row(at)
 
     def addresses(self) -> Iterator[Any]:
@@ -99,7 +102,7 @@ class ValueTable(Table):
     def __init__(self) -> None:
         super().__init__()
         self.touched: dict[Any, None] = {}
-        """an ordered set: a copy of the table gets new rows in the order of this one"""
+        """an ordered set of changed addresses: a copy of the table gets new rows in the same order"""
 
     def wipe(self) -> None:
         self.rows.clear()
@@ -125,14 +128,15 @@ class ValueTable(Table):
 
 
 class ListTable(Table):
-    """A list per address. A change is (length that stays, elements to append), so appending costs what it appends."""
+    """A list per address. A change is (length that is retained, elements to append), so appending costs only what is
+    appended."""
 
     kind = "list"
 
     def __init__(self) -> None:
         super().__init__()
         self.touched: dict[Any, int] = {}
-        """address -> how much of the list at the last delta is still its beginning"""
+        """address -> number of elements at the beginning of the list that are unchanged since the last delta"""
 
     def append(self, at: Any, value: Any) -> None:
         row = self.rows.get(at)
@@ -145,7 +149,7 @@ class ListTable(Table):
         row.append(value)
 
     def replace(self, at: Any, values: list[Any]) -> None:
-        """Let the list be ``values``, of which there is at least one."""
+        """Replace the list by ``values``, which must not be empty."""
         self.rows[at] = list(values)
         self.touched[at] = 0
 
@@ -183,22 +187,23 @@ class ListTable(Table):
 class MapTable(Table):
     """A dict per address. A change is (start from empty, {user key: value or ABSENT}, user keys to put at the end).
 
-    The order of a dict is kept on every copy: what a user function sees must not depend on the worker it runs in.
+    The order of a dict is kept on every copy: what a user function sees must not depend on the worker that runs it.
     """
 
     kind = "map"
     in_memory = True
-    """whether ``rows`` has all of it"""
+    """whether ``rows`` contains the whole content"""
 
     def __init__(self) -> None:
         super().__init__()
         self.touched: dict[Any, dict[Any, bool]] = {}
         """address -> user key -> whether it was removed since the last delta; in the order of the rows"""
         self.cleared: dict[Any, None] = {}
-        """addresses that a delta tells as a whole: their maps are new, or were cleared; then nothing is touched"""
+        """addresses whose map the next delta contains as a whole, because it is new or was cleared; they are not in
+        ``touched``"""
 
     def get(self, at: Any, key: Any) -> Any:
-        """The value of a user key, None without."""
+        """The value of a user key; None: there is none."""
         row = self.rows.get(at)
         return None if row is None else row.get(key)
 

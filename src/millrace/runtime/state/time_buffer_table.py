@@ -1,7 +1,7 @@
-"""Elements by key in the order of their timestamps, until they are too old: what joins over time remember.
+"""Elements by key in the order of their timestamps, until they are too old: the memory of joins over time.
 
-Adding an element in order costs an append. Old elements are looked for key by key, not element by element: an index by
-time leads to the keys, and each visit finds at least half of what a key had at the last one.
+Adding an element in order costs an append. Old elements are removed key by key, not one by one: an index by time leads
+to the keys, and each visit to a key removes at least half of the elements that it had at the last visit.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from millrace.runtime.elements import MIN_TIMESTAMP
 from millrace.runtime.state.tables import Table
 
 SLOT_BITS = 7
-"""Old elements may stay 128 ms longer, so that many keys share a slot of the index."""
+"""Old elements may stay up to 128 ms longer, so that many keys share a slot of the index."""
 LONG_TAIL = 4_096
-"""From here on it matters how many elements move up when one is put before them."""
+"""Length of a tail from which on single insertions before it are too expensive."""
 MERGE_AT = 64
-"""So many elements that belong before a long tail are merged into it at once."""
+"""At least this many elements that belong before a long tail are merged into it at once."""
 
 
 class _Added(NamedTuple):
-    """Elements in the order of their arrival."""
+    """Elements in the order of arrival."""
 
     keys: Sequence[Any]
     times: Sequence[int]
@@ -34,9 +34,9 @@ class _Added(NamedTuple):
 
 
 class _Index(dict[int, list[Any]]):
-    """slot (time >> SLOT_BITS) -> keys to look after when time has passed it.
+    """slot (time >> SLOT_BITS) -> keys to check when the time of the slot has passed.
 
-    A key is in one slot: that of the element that was in its middle when it was put there.
+    A key is in one slot: that of the element that was in its middle when the key was added.
     """
 
     def __init__(self) -> None:
@@ -48,7 +48,7 @@ class _Index(dict[int, list[Any]]):
         return keys
 
     def take_before(self, slot: int) -> list[Any]:
-        """Take the keys of all earlier slots out, in order."""
+        """Remove and return the keys of all earlier slots, in order."""
         taken = []
         while self._heap and self._heap[0] < slot:
             taken += self.pop(heapq.heappop(self._heap))
@@ -59,8 +59,8 @@ class TimeBufferTable(Table):
     """Two lists per key: ``rows`` has the elements, ``times`` their timestamps (ms).
 
     They are in the order of time, elements of the same time in that of arrival. A change is (times, elements) that were
-    added, in the order of arrival; it is to be applied once. What is too old is in no delta: every copy forgets by
-    itself, sooner or later, and whoever reads asks for a range of time.
+    added, in the order of arrival; it is to be applied once. Removals of old elements are in no delta: every copy
+    removes them itself, sooner or later, so readers must ask for a range of time.
     """
 
     kind = "time buffers"
@@ -70,9 +70,9 @@ class TimeBufferTable(Table):
         self.times: dict[Any, list[int]] = {}
         self._index = _Index()
         self._added: deque[_Added] = deque()
-        """since the last delta"""
+        """elements added since the last delta"""
         self._needed = MIN_TIMESTAMP
-        """elements before this time are too old"""
+        """elements before this time (ms) are too old"""
 
     def add_all(self, keys: Sequence[Any], times: Sequence[int], values: Sequence[Any]) -> None:
         """Add elements in the order of their arrival; the sequences must not change afterwards."""
@@ -102,7 +102,7 @@ class TimeBufferTable(Table):
             _insert_all(all_times[key], rows[key], elements)
 
     def forget_before(self, time: int) -> None:
-        """Elements with a smaller timestamp than ``time`` (ms) are not needed any more."""
+        """Elements with a timestamp before ``time`` (ms) are not needed any more."""
         self._needed = time
         added = self._added
         while added and added[0].latest < time:
@@ -152,7 +152,7 @@ class TimeBufferTable(Table):
 
 
 def _insert_all(times: list[int], row: list[Any], elements: list[tuple[int, Any]]) -> None:
-    """Put elements to their places before a long tail: one by one, or all at once if they are many."""
+    """Insert elements before a long tail: one by one, or all at once if they are many."""
     if len(elements) < MERGE_AT:
         for time, value in elements:
             place = bisect_right(times, time)

@@ -1,7 +1,7 @@
-"""Time to live of state: when the entries of one state expire, and what becomes of them then.
+"""Time to live of state: when the entries of one state expire, and when they are removed.
 
-An entry is what has a timestamp of its own: a value, an accumulator, an element of a list, a key of a map. Tables hold
-it as the time of its last access and what the user stored.
+An entry is what has a timestamp of its own: a value, an accumulator, an element of a list, a key of a map. Tables store
+it as the time of its last access and the user's value.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from millrace.runtime.state.ttl_cleanup import IncrementalCleanup
 from millrace.runtime.state.ttl_tables import TtlTable
 
 Entry = tuple[int, Any]
-"""(time of the last access in ms, what the user stored)"""
+"""(time of the last access in ms, the user's value)"""
 
 
 class Expiry:
     """The rules for one table. All state objects over the table share it.
 
-    What a user sees never depends on when expired entries are removed, unless he asked for
+    What a user sees never depends on when expired entries are removed, unless the state is configured with
     ``ReturnExpiredIfNotCleanedUp``.
     """
 
     def __init__(self, table: TtlTable, config: StateTtlConfig, time: StateTime) -> None:
         event_time = config.get_ttl_time_characteristic() is StateTtlConfig.TtlTimeCharacteristic.EventTime
         self.now = time.event if event_time else time.processing
-        """the time of an access (ms)"""
+        """gives the time of the current access (ms)"""
         self.horizon = time.horizon if event_time else time.processing
-        """no access will be at an earlier time (ms)"""
+        """gives a lower limit of the time of later accesses (ms)"""
         self.ttl = to_millis(config.get_ttl())
         self.renew_on_read = config.get_update_type() is StateTtlConfig.UpdateType.OnReadAndWrite
         self.show_expired = config.get_state_visibility() is StateTtlConfig.StateVisibility.ReturnExpiredIfNotCleanedUp
@@ -47,20 +47,21 @@ class Expiry:
     # -- accesses -------------------------------------------------------------------------------------------------
 
     def access(self) -> int:
-        """The time of the access that begins (ms). Each access does a little cleaning first."""
+        """The time of an access that begins (ms). Each access does a little cleanup first."""
         now = self.now()
         if now >= self._cleanup.due:
             self._cleanup.step()
         return now
 
     def is_hidden(self, stamp: int, now: int) -> bool:
-        """Whether what was last accessed at ``stamp`` counts as absent."""
+        """Whether an entry that was last accessed at ``stamp`` (ms) counts as absent."""
         return stamp <= now - self.ttl and not self.show_expired
 
     def read(
         self, entry: Entry | None, now: int, renew: Callable[..., None], drop: Callable[..., None], *key: Any
     ) -> Entry | None:
-        """What a reader sees of an entry; renews it, or removes it, by ``renew(*key, entry)``, ``drop(*key)``.
+        """The value that a reader of an entry sees. Renews the entry by ``renew(*key, entry)``, or removes it by
+        ``drop(*key)``.
 
         An expired entry that may be seen is seen once: reading removes it.
         """
@@ -76,7 +77,7 @@ class Expiry:
         return entry
 
     def combine(self, one: Entry, other: Entry, function: Callable[[Any, Any], Any]) -> Entry:
-        """Two entries that become one. An expired one counts as absent."""
+        """Combine two entries into one; an expired entry counts as absent."""
         now = self.now()
         if self.is_hidden(min(one[0], other[0]), now):
             return one if one[0] >= other[0] else other
@@ -85,12 +86,12 @@ class Expiry:
     # -- cleaning -------------------------------------------------------------------------------------------------
 
     def after_records(self, count: int) -> None:
-        """The operator handled so many elements."""
+        """The operator has processed this many elements."""
         if self._for_every_record and self.now() >= self._cleanup.due:
             self._cleanup.step(count)
 
     def before_full_snapshot(self) -> None:
-        """The whole table is about to be written: leave out what cannot be seen any more.
+        """The whole table is about to be written: remove entries that cannot be seen any more.
 
         This is also the backend's compaction, so a state that is cleaned up by compaction is cleaned up here.
         """

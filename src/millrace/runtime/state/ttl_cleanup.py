@@ -1,4 +1,4 @@
-"""Incremental cleanup: round after round over all addresses of a table, a few at a time."""
+"""Incremental cleanup of expired entries: round after round over all addresses of a table, a few at a time."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from millrace.runtime.elements import MIN_TIMESTAMP
 from millrace.runtime.state.ttl_tables import TtlTable
 
 NEVER = 2**80
-"""later than any time"""
+"""a time later than any other"""
 _END = object()
 
 
 class IncrementalCleanup:
-    """Removes what has expired, so that entries which are not read disappear, too.
+    """Removes expired entries, so that entries which are not read disappear, too.
 
-    A round visits the addresses that the table had when it began, so the table may change meanwhile. As a round ends it
-    is known when the next entry can expire: until then there is nothing to do.
+    A round visits the addresses that the table had when it began, so the table may change meanwhile. At the end of a
+    round the time is known when the next entry can expire: until then there is nothing to do.
     """
 
     def __init__(self, table: TtlTable, horizon: Callable[[], int], ttl: int, size: int) -> None:
         self.due = MIN_TIMESTAMP if size > 0 else NEVER
-        """before this time (ms) nothing expires"""
+        """no entry expires before this time (ms)"""
         self._table = table
         self._horizon = horizon
         self._ttl = ttl
@@ -31,7 +31,7 @@ class IncrementalCleanup:
         self._oldest = 0
 
     def step(self, accesses: int = 1) -> None:
-        """Visit as many addresses as so many accesses are worth."""
+        """Visit the addresses that this many accesses pay for."""
         horizon = self._horizon()
         if horizon < self.due:
             return

@@ -1,4 +1,4 @@
-"""List state whose elements have a time to live each."""
+"""List state in which each element has a time to live."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ class TtlListState(ListState[Any]):
         shown = row if expiry.show_expired else alive
         values = [value for _, value in shown]
         if 2 * len(alive) <= len(row):
-            # Dropping writes the whole list to the next delta: worth it when at least as many went before.
+            # Removing elements writes the whole list to the next delta: worth it when at least as many elements are
+            # removed.
             self._table.drop(at, expiry.horizon() - expiry.ttl)
         if expiry.renew_on_read:
             self._renew(limit, now)

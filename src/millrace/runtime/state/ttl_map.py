@@ -1,4 +1,4 @@
-"""Map state whose keys have a time to live each."""
+"""Map state in which each key has a time to live."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""The tables of state with time to live: as those without, but each entry is (time of its last access in ms, what the
-user stored). Other kinds, so that the two can't be taken for each other.
+"""Tables of state with time to live: each entry is (time of its last access in ms, the user's value).
+
+They have kinds of their own, so that they can't be confused with tables without time to live.
 """
 
 from __future__ import annotations
@@ -14,34 +15,36 @@ if TYPE_CHECKING:
     from millrace.runtime.state.ttl import Expiry
 
 TTL = "TTL "
-"""before the kind of a table: with time to live"""
+"""prefix of the kind of a table with time to live"""
 
 Show = Callable[[int, Any], Any]
-"""what to show of an entry"""
+"""(time of the last access in ms, value) -> what ``select`` returns for the entry"""
 
 
 class TtlTable(Table):
-    """What the three kinds share."""
+    """The base of the three kinds of tables with time to live."""
 
     expiry: Expiry | None = None
-    """set when the function asks for the state"""
+    """set when the function requests the state"""
 
     @abstractmethod
     def drop(self, at: Any, limit: int) -> int | None:
-        """Remove the entries at ``at`` that were not accessed after ``limit`` (ms); the oldest access of the others.
+        """Remove the entries at ``at`` that were not accessed after ``limit`` (ms). Returns the oldest access of the
+        remaining ones.
 
-        None if no entries are left, or there were none.
+        None if no entries remain, or there were none.
         """
 
     @abstractmethod
     def select(self, row: Any, limit: float, show: Show) -> Any:
-        """The entries of a row that were accessed after ``limit``; None without any."""
+        """The entries of a row that were accessed after ``limit`` (ms); None: there are none."""
 
     def content(self, at: Any) -> Any:
         return self._visible(at, lambda stamp, value: value)
 
     def expirations(self, at: Any) -> Any:
-        """When the entries expire (ms): a time, a list or a dict of times, as the state is. None for nothing."""
+        """When the entries expire (ms): a time, or a list or dict of times, in the shape of the state. None: there are
+        no entries."""
         if self.expiry is None:
             raise ValueError("nobody has asked for this state yet: only a descriptor says how long it lives")
         ttl = self.expiry.ttl
@@ -55,7 +58,7 @@ class TtlTable(Table):
         return None if row is None else self.select(row, self._limit(), show)
 
     def _limit(self) -> float:
-        """What was accessed later than this can still be seen."""
+        """The time of access (ms) after which an entry can still be seen."""
         expiry = self.expiry
         return float("-inf") if expiry is None or expiry.show_expired else expiry.horizon() - expiry.ttl
 

@@ -24,7 +24,7 @@ from millrace.runtime.state.ttl_tables import TtlValueTable
 
 
 class _OneEntry:
-    """What the three share."""
+    """The base of the three states with one entry per address."""
 
     def __init__(self, backend: Addressed, table: TtlValueTable, expiry: Expiry) -> None:
         self._expiry = expiry
@@ -87,7 +87,7 @@ class TtlAggregatingState(_OneEntry, AggregatingState[Any, Any]):
 
 
 class _ReduceEntries(ReduceFunction):
-    """The user's function on entries."""
+    """The user's reduce function on entries."""
 
     def __init__(self, expiry: Expiry, function: ReduceFunction) -> None:
         self._combine = expiry.combine
@@ -98,7 +98,7 @@ class _ReduceEntries(ReduceFunction):
 
 
 class _AggregateEntries(AggregateFunction):
-    """The user's function with entries as accumulators."""
+    """The user's aggregate function with entries as accumulators."""
 
     def __init__(self, expiry: Expiry, function: AggregateFunction) -> None:
         self._expiry = expiry

@@ -1,6 +1,6 @@
-"""The tables of windows that all keys share: first by the window's end, then by key.
+"""Tables of windows for all keys: indexed first by the window's end, then by key.
 
-A window that is over is dropped as a whole, and firing walks over the keys of one window only.
+A window that has ended is deleted as a whole, and firing iterates over the keys of one window only.
 """
 
 from __future__ import annotations
@@ -13,19 +13,22 @@ from millrace.runtime.state.tables import ABSENT, Table
 
 
 class _ByWindow(Table):
-    """rows: end of a window (or slice) -> key -> contents."""
+    """The base of both tables; ``rows`` is end of a window or slice (ms) -> key -> contents."""
 
     def __init__(self) -> None:
         super().__init__()
         self.touched: dict[int, dict[Any, Any]] = {}
-        """end -> keys whose contents changed since the last delta, in order; the value says what is still the same"""
+        """end of a window -> keys whose contents changed since the last delta, in order; the value says what is
+        unchanged"""
         self._fresh: set[int] = set()
-        """ends that the last delta did not know"""
+        """ends of windows that the last delta did not contain"""
         self._whole: set[int] = set()
-        """ends of which the next delta has all keys: to know which ones changed would cost more than it saves"""
+        """ends of windows of which the next delta contains all keys, because tracking changed keys would cost more than
+        it saves"""
 
     def begin(self, end: int) -> tuple[dict[Any, Any], dict[Any, Any] | None]:
-        """The rows and the touched keys of one window, to be written to. None: the next delta has all of it anyway."""
+        """The rows of one window and its changed keys, both to be written to. None: the next delta contains the whole
+        window anyway."""
         row = self.rows.get(end)
         if row is None:
             row = self.rows[end] = {}
@@ -38,14 +41,14 @@ class _ByWindow(Table):
         return row, None if end in self._whole else touched
 
     def put(self, end: int, key: Any, contents: Any) -> None:
-        """A key has these contents from now on."""
+        """Set the contents of a key in a window."""
         row, touched = self.begin(end)
         row[key] = contents
         if touched is not None:
             touched[key] = 0
 
     def drop(self, end: int) -> None:
-        """A window is over, for all keys."""
+        """Delete a window with all its keys."""
         if self.rows.pop(end, None) is not None:
             self._fresh.discard(end)
             self._whole.discard(end)
@@ -87,7 +90,7 @@ class _ByWindow(Table):
 
     @staticmethod
     def only(entries: dict[Any, Any], keep: Callable[[Any], bool]) -> dict[Any, Any]:
-        # Not as new windows: another part may have the same ones.
+        # Not as new windows, because another part may contain the same windows.
         parts = ((end, {key: entry for key, entry in row.items() if keep(key)}) for end, (_, row) in entries.items())
         return {end: (False, row) for end, row in parts if row}
 
@@ -95,12 +98,12 @@ class _ByWindow(Table):
         return iter(dict.fromkeys(key for row in self.rows.values() for key in row))
 
     def _is_much(self, touched: int, keys: int) -> bool:
-        """Whether a delta may have all keys of a window when so many of them changed."""
+        """Whether so many keys of a window have changed that the delta may as well contain all of them."""
         return False
 
     @abstractmethod
     def _all(self, row: dict[Any, Any]) -> dict[Any, Any]:
-        """As changes to nothing."""
+        """The rows of a window as changes onto nothing."""
 
     @abstractmethod
     def _changes(self, row: dict[Any, Any], touched: dict[Any, Any]) -> dict[Any, Any]: ...
@@ -128,7 +131,7 @@ class WindowTable(_ByWindow):
 
 
 class WindowListTable(_ByWindow):
-    """A list of elements per key and window; a change is (length that stays, elements to append)."""
+    """A list of elements per key and window; a change is (length that is retained, elements to append)."""
 
     kind = "window lists"
 

@@ -1,4 +1,6 @@
-"""Where the state of a task lives while the task runs, and how a new copy gets to what an epoch starts from."""
+"""Where a task's state is while the task runs, and how a new copy of the task gets the state that an epoch starts
+from.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from millrace.runtime.state.state_time import StateTime
 from millrace.runtime.storage import INITIAL, Past, StateStorage, TaskId
 
 Piece = dict[str, Any]
-"""Changes of a task's operators, as ``StageTask.restore`` takes them"""
+"""changes of a task's operators, in the form that ``StageTask.restore`` takes"""
 
 
 class WorkingState(ABC):
@@ -21,44 +23,47 @@ class WorkingState(ABC):
 
     @abstractmethod
     def backend(self, uid: str, time: StateTime) -> KeyedStateBackend:
-        """The keyed state of an operator; called once for each."""
+        """Make the keyed state of an operator; called once for each."""
 
     @abstractmethod
     def load(self, task: TaskId, past: Past, storage: StateStorage) -> Iterator[tuple[int, Piece]]:
-        """(version, changes) that bring a new copy to the last version of ``past``.
+        """(version, changes) pairs that bring a new copy to the last version of ``past``.
 
-        Each has to be done before the next is asked for; when there are no more, the state is ready for an epoch.
+        Each must be applied before the next one is taken; after the last one the state is ready for an epoch.
         """
 
     @abstractmethod
     def goes_on(self) -> bool:
-        """The version that this copy is at counts, and an epoch starts from it; False: only a new copy can do that."""
+        """The version of this copy was acknowledged, and an epoch starts from it. False: this copy can't continue, only
+        a new one can."""
 
     @abstractmethod
     def finish(self, version: int, delta: Piece | None) -> None:
-        """An epoch is over, and the copy is at this version. ``delta`` is what it changed and has been written; None
-        for nothing: then the version is the one before."""
+        """An epoch has ended, and the copy is at this version. ``delta`` are the changes that were written; None:
+        nothing has changed, so the version is the one before."""
 
     @abstractmethod
     def looking(self) -> AbstractContextManager[bool]:
-        """Between epochs: meanwhile the state may be read, if that gives True. Else another copy has gone on."""
+        """Between epochs: gives True if the state may be read inside the context, False if another copy has
+        continued.
+        """
 
     @abstractmethod
     def firing(self) -> AbstractContextManager[bool]:
-        """Between epochs: meanwhile the state may be read and changed, if that gives True. The changes belong to the
-        next epoch, and go with the copy if that does not begin with it."""
+        """Between epochs: gives True if the state may be read and changed inside the context. The changes belong to the
+        next epoch, and are lost with the copy if that epoch starts from another one."""
 
     @abstractmethod
     def pending(self) -> int:
-        """How many entries of the state are in memory only because they have changed."""
+        """The number of entries that are in memory only because they have changed."""
 
     @abstractmethod
     def close(self) -> None:
-        """The copy will not be used any more."""
+        """Release the state; the copy will not be used any more."""
 
 
 class MemoryState(WorkingState):
-    """Everything is in the memory of the worker."""
+    """All state is in the memory of the worker."""
 
     def backend(self, uid: str, time: StateTime) -> KeyedStateBackend:
         return KeyedStateBackend(time)
@@ -70,7 +75,7 @@ class MemoryState(WorkingState):
         return True
 
     def finish(self, version: int, delta: Piece | None) -> None:
-        """The next epoch goes on from what is in memory."""
+        """Does nothing: the next epoch continues from memory."""
 
     def looking(self) -> AbstractContextManager[bool]:
         return nullcontext(True)
@@ -82,21 +87,21 @@ class MemoryState(WorkingState):
         return 0
 
     def close(self) -> None:
-        """Memory is freed with the objects."""
+        """Does nothing: memory is freed with the objects."""
 
 
 class StatePlan(Protocol):
-    """What a job has chosen for all its tasks. Travels to the workers."""
+    """A job's choice of where its tasks keep their state; pickled to the workers."""
 
     @property
     def in_memory(self) -> bool:
         """Whether all state has to fit into memory anyway."""
 
     def state_of(self, job_id: str, task: TaskId, small: Callable[[], Piece]) -> WorkingState:
-        """The state of a new copy of a task; ``small`` gives all of it but the keyed state."""
+        """The state of a new copy of a task; ``small`` gives the task's state without the keyed state."""
 
     def discard(self, job_id: str) -> None:
-        """The job has ended: delete what it has left on this machine."""
+        """The job has ended: delete its files on this machine."""
 
 
 @dataclass(frozen=True)
@@ -109,18 +114,18 @@ class InMemory:
         return MemoryState()
 
     def discard(self, job_id: str) -> None:
-        """There is nothing to delete."""
+        """Does nothing: there are no files."""
 
 
 def back_to(task: TaskId, past: Past, storage: StateStorage, wanted: int | None) -> Past:
-    """``past`` with all versions before it, as far back as to the one that is wanted, if it is among them."""
+    """``past``, extended by earlier versions until it contains ``wanted`` or begins with a whole state."""
     while not past.begins and wanted not in past.versions:
         past = past.after(storage.read_past(task, past.versions[0]))
     return past
 
 
 def rebuild(task: TaskId, past: Past, storage: StateStorage) -> Iterator[tuple[int, Piece]]:
-    """The last whole state and the changes since."""
+    """The last whole state and the changes since then, as (version, changes)."""
     whole, *changed = back_to(task, past, storage, None).versions
     if whole != INITIAL:
         for piece in storage.read_full(task, whole):

@@ -1,1 +1,1 @@
-"""The operators of streaming tables: they work on ``Rows``, batches of rows in columns with their row kinds."""
+"""The operators of streaming tables. They process ``Rows``: batches of rows in columns, with the kind of each row."""

@@ -24,12 +24,12 @@ from millrace.runtime.tables.stored_calls import StoredCalls
 from millrace.runtime.tables.stored_rows import StoredRows
 
 INPUT = "input "
-"""how the parts of a meaning begin that say which columns an input has"""
+"""prefix of those parts of a meaning that describe the columns of an input"""
 
 
 @dataclass(frozen=True)
 class Environment:
-    """What expressions may know of the session."""
+    """The settings of the session that expressions may read."""
 
     zone: str = "UTC"
     database: str = ""
@@ -38,43 +38,45 @@ class Environment:
 
 @dataclass(frozen=True, kw_only=True)
 class TableConfig(ABC):
-    """What an operator does: a frozen description that makes the operator, in as many subtasks as there are."""
+    """The description of an operator: frozen, and used to make the operator in each of its subtasks."""
 
     passes_rows: ClassVar[bool] = False
-    """whether it keeps nothing, and what is behind it means the same without it"""
+    """whether the operator has no state, and the state of later operators means the same without it"""
 
     environment: Environment = Environment()
     timely: bool = True
-    """whether anything behind the operator may go by its watermarks: else results that it holds back may follow them"""
+    """whether a later operator may depend on the watermarks of this one; if not, held-back results may follow a
+    watermark"""
     in_step: bool = False
-    """whether no result may follow a watermark, even without event time: something behind the operator puts together
-    what all tasks had given at one"""
+    """whether no result may follow a watermark, even without event time, because a later operator combines the results
+    that all tasks emitted up to a watermark"""
     state_ttl: int = 0
-    """ms after which state that was not written expires (``table.exec.state.ttl``); 0: never"""
+    """time in ms after which state that was not written expires (``table.exec.state.ttl``); 0: never"""
     least_slice: int = 0
-    """how long changes are gathered at least (ms; ``table.exec.mini-batch.allow-latency``), unless their epoch ends"""
+    """the shortest time that changes are gathered (ms; ``table.exec.mini-batch.allow-latency``), unless their epoch
+    ends"""
     meaning: tuple[str, ...] = ()
-    """what its state means (``relational.rules.meaning``); nothing: it is not known"""
+    """what the operator's state means (``relational.rules.meaning``); empty: not known"""
     call_texts: tuple[str, ...] = ()
-    """what each aggregate call computes, as it is said in ``meaning``"""
+    """a text for each aggregate call that says what it computes, in the form of ``meaning``"""
     earlier_meaning: tuple[str, ...] = ()
-    """the same as earlier versions said it, where that differs"""
+    """the meaning as earlier versions of Millrace recorded it, where that differs"""
     input_columns: tuple[tuple[str, ...], ...] = ()
-    """what the columns of each input are, as it is said in ``meaning``"""
+    """the columns of each input, in the form of ``meaning``"""
     new_calls_begin_empty: bool = False
-    """``millrace.table.aggregate.new-begin-empty``"""
+    """value of the option ``millrace.table.aggregate.new-begin-empty``"""
 
     @abstractmethod
     def operator(self) -> TableOperator[Any]:
         """A new operator."""
 
     def stored(self) -> tuple[StoredCalls, tuple[Any, ...]] | None:
-        """How accumulators and rows lie in its state, and an accumulator of nothing; None: it has none that a changed
-        query may keep."""
+        """The layout of accumulators and rows in the operator's state, and the accumulator of no rows; None: a changed
+        query can't reuse its state."""
         return None
 
     def only_rows(self, *rows: StoredRows) -> tuple[StoredCalls, tuple[Any, ...]] | None:
-        """``stored`` of an operator whose state is rows."""
+        """The value of ``stored`` for an operator whose state consists of rows."""
         if not self.meaning:
             return None
         groups = tuple(part for part in self.meaning if not part.startswith(INPUT))
@@ -83,10 +85,10 @@ class TableConfig(ABC):
     def rows_in(
         self, state: str, form: str, input: int, types: Iterable[DataType], unique: Sequence[int] | None = None
     ) -> StoredRows:
-        """How the rows of an input lie in a state.
+        """The layout of an input's rows in a state.
 
-        :param types: of the columns of the input.
-        :param unique: the columns by which the state has its rows.
+        :param types: types of the input's columns.
+        :param unique: the columns by which the state identifies its rows.
         """
         names = self.input_columns[input] if self.input_columns else ()
         what = "its stored rows" if len(self.input_columns) < 2 else f"its stored rows of input {input + 1}"
@@ -104,16 +106,16 @@ C = TypeVar("C", bound=TableConfig)
 class TableOperator(Operator, Generic[C]):
     """Receives and emits ``Rows``. Subclasses implement ``receive``, and ``flush`` if they hold results back.
 
-    Elements of the runtime are whole batches, without timestamps: event time is a column. What comes in one chunk is
-    put together before it is received.
+    Elements of the runtime are whole batches, without timestamps: event time is a column. The batches of one chunk are
+    merged before they are received.
     """
 
     flushes_before_watermarks = True
-    """False: results that are held back may follow a watermark, since their rows have no event time. So they do where
-    nothing goes by watermarks (``TableConfig.timely``); not where tasks are to be in step (``TableConfig.in_step``)"""
+    """False: held-back results may follow a watermark, because their rows have no event time. They also may if no later
+    operator depends on watermarks (``TableConfig.timely``), unless tasks must be in step (``TableConfig.in_step``)"""
 
     looks_up = False
-    """whether it asks another system about rows"""
+    """whether the operator looks up rows in an external system"""
 
     def __init__(self, config: C) -> None:
         self.config = config
@@ -133,17 +135,17 @@ class TableOperator(Operator, Generic[C]):
         self.functions.close()
 
     def receive(self, rows: Rows, input: int) -> None:
-        """A batch of at least one row."""
+        """Process a batch of at least one row."""
         raise NotImplementedError
 
     def flush(self) -> None:
-        """Emit what was held back in this slice."""
+        """Emit the results that were held back in this slice."""
 
     def advance(self, watermark: int) -> None:
-        """Event time has come to ``watermark`` (ms): emit what is due. It is handed on afterwards."""
+        """Event time has advanced to ``watermark`` (ms): emit what is due. The watermark is passed on afterwards."""
 
     def passed_on(self, watermark: int) -> int:
-        """The watermark that is handed on: one before it for operators whose results may be older."""
+        """The watermark to pass on (ms): a lower one for operators whose results may be older."""
         return watermark
 
     def process(self, chunk: Chunk, input: int) -> None:
@@ -179,16 +181,16 @@ class TableOperator(Operator, Generic[C]):
             raise self.context.error(error) from error
 
     def emit_rows(self, rows: Rows) -> None:
-        """Hand a batch on, unless it is empty."""
+        """Emit a batch, unless it is empty."""
         if len(rows):
             self.output.emit(Chunk([rows]))
 
     def emit_columns(self, columns: Sequence[pa.Array], length: int, kinds: Kinds | None = None) -> None:
-        """Hand these columns on as a batch."""
+        """Emit these columns as a batch."""
         self.emit_rows(Rows(record_batch(columns, length), kinds))
 
     def evaluator(self, columns: Sequence[pa.Array], length: int) -> Evaluator:
-        """Computes expressions on a batch, at this moment's processing time and watermark."""
+        """An evaluator of expressions on a batch, with the present processing time and watermark."""
         environment = self.config.environment
         surroundings = Surroundings(
             length=length,
@@ -204,12 +206,12 @@ class TableOperator(Operator, Generic[C]):
 
 
 class KeyedTableOperator(TableOperator[C]):
-    """With state by key: ``keyed_value`` and ``keyed_map``, asked for in ``setup``.
+    """An operator with state by key: ``keyed_value`` and ``keyed_map``, to be called in ``setup``.
 
-    The key is a tuple of values (``keys``), also if there is only one key column. State may lie at a key or at
-    ``Scoped(key, namespace)``. Everything that an operator keeps between two epochs is in such state, so checkpoints,
-    rescaling and other copies of the task work as for any keyed operator. What it derives from the state it makes anew
-    in ``open`` and ``take_over_keyed``.
+    The key is a tuple of values, also if there is only one key column. The address of state is a key or ``Scoped(key,
+    namespace)``. Everything that an operator stores between two epochs is in such state, so checkpoints, rescaling and
+    other copies of the task work as for any keyed operator. Whatever it derives from the state it computes again in
+    ``open`` and ``take_over_keyed``.
     """
 
     def setup(self, context: Any, output: Any) -> None:
@@ -220,12 +222,12 @@ class KeyedTableOperator(TableOperator[C]):
         return self.backend
 
     def keyed_value(self, name: str, ttl: int | None = None) -> KeyedValue:
-        """A state with one object at an address.
+        """A state with one object per address.
 
-        :param ttl: ms until it expires, 0 for never; None: as the configuration says.
+        :param ttl: time to live in ms, 0 for never; None: the configured time.
         """
         return keyed_value(self.backend, name, self.config.state_ttl if ttl is None else ttl)
 
     def keyed_map(self, name: str, ttl: int | None = None) -> KeyedMap:
-        """A state with a dict at an address, read and written entry by entry."""
+        """A state with a dict per address, read and written entry by entry."""
         return keyed_map(self.backend, name, self.config.state_ttl if ttl is None else ttl)

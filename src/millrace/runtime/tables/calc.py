@@ -11,14 +11,15 @@ from millrace.runtime.tables.base import TableConfig, TableOperator
 
 @dataclass(frozen=True, kw_only=True)
 class Calc(TableConfig):
-    """Rows keep their kinds: both sides of an update are computed and checked alike."""
+    """A filter and a projection. Rows keep their kinds, because both sides of an update are filtered and computed
+    alike."""
 
     passes_rows = True
 
     condition: Rex | None = None
-    """None: all rows"""
+    """filter; None: all rows pass"""
     expressions: tuple[Rex, ...] | None = None
-    """None: the columns of the input"""
+    """output columns; None: the columns of the input"""
 
     def operator(self) -> CalcOperator:
         return CalcOperator(self)

@@ -1,4 +1,4 @@
-"""Operators that change what a changelog says, not the table: normalize, drop old rows, materialize for a sink."""
+"""Operators that change the form of a changelog, not the table: normalize, drop old rows, materialize for a sink."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from millrace.runtime.tables.row_per_key import RowPerKeyOperator
 
 @dataclass(frozen=True, kw_only=True)
 class DropUpdateBefore(TableConfig):
-    """Without the old rows of updates, for a consumer that knows rows by their key."""
+    """Drops the old rows of updates (-U), for a consumer that identifies rows by their key."""
 
     passes_rows = True
 
@@ -38,18 +38,18 @@ class DropUpdateBeforeOperator(TableOperator[DropUpdateBefore]):
 
 @dataclass(frozen=True, kw_only=True)
 class ChangelogNormalize(TableConfig):
-    """From changes that say which row a key has now, or that it has none, to a changelog with old rows. A deletion
-    needs no more than its key; what repeats or deletes nothing is left out."""
+    """Converts upserts, which give the present row of a key or that it has none, to a changelog with old rows. A
+    deletion needs only its key; changes without effect are dropped."""
 
     keys: tuple[int, ...]
     types: tuple[DataType, ...]
-    """of all columns"""
+    """types of all columns"""
     before: bool = True
     """whether the consumer needs the old row of an update (-U)"""
     every: bool = False
-    """whether the consumer needs every version of a row, instead of one a batch"""
+    """whether the consumer needs every version of a row, instead of one per batch"""
     repeated: bool = False
-    """whether deletions of rows that are not known go on: see ``TableSource.repeats_deletions``"""
+    """whether deletions of unknown rows are passed on: see ``TableSource.repeats_deletions``"""
 
     def operator(self) -> ChangelogNormalizeOperator:
         return ChangelogNormalizeOperator(self)
@@ -62,7 +62,7 @@ class ChangelogNormalizeOperator(RowPerKeyOperator[ChangelogNormalize]):
         self.codec = RowCodec([arrow_type(each) for each in self.config.types])
         self.before = self.config.before
         self._unknown: dict[Key, Row] = {}
-        """deletions of this slice, of rows that were not known before it"""
+        """deletions in this slice of rows that were not known before it"""
 
     def row_of(self, key: Key) -> Row | None:
         found: Row | None = self._state.get(key)
@@ -97,7 +97,8 @@ class ChangelogNormalizeOperator(RowPerKeyOperator[ChangelogNormalize]):
                 self._state.put(key, row)
 
     def _emit_every(self, keys: Sequence[Key], rows: Rows) -> None:
-        """Each change by itself. A deletion that says more than its key says when it was: it goes on as it is."""
+        """Emit each change separately. A deletion that contains more than its key has a time of its own, and is passed
+        on unchanged."""
         before: list[Row | None] = []
         after: list[Row | None] = []
         for key, kind, row in zip(keys, rows.kind_values().tolist(), self.codec.rows(rows.columns, len(rows))):
@@ -118,19 +119,19 @@ class ChangelogNormalizeOperator(RowPerKeyOperator[ChangelogNormalize]):
 
 @dataclass(frozen=True, kw_only=True)
 class UpsertMaterialize(TableConfig):
-    """Before a sink whose primary key is not what the changes are by: rows of one primary key may come in any order, so
-    all that are there are kept, and the latest one of them is the row of the key."""
+    """Stands before a sink whose primary key differs from the key of the changes: rows of one primary key may come in
+    any order, so all present rows are stored, and the latest one is the row of the key."""
 
     keys: tuple[int, ...]
     """the primary key of the sink"""
     types: tuple[DataType, ...]
-    """of all columns"""
+    """types of all columns"""
     unique: tuple[int, ...] | None = None
-    """columns by which the changes know their rows; None: by all columns"""
+    """columns by which the changes identify rows; None: by all columns"""
     compared: tuple[int, ...] | None = None
-    """the columns by which rows are equal, where ``unique`` is None; None: all"""
+    """columns in which equal rows agree, where ``unique`` is None; None: all columns"""
     before: bool = False
-    """whether the sink wants the old row of an update (-U)"""
+    """whether the sink needs the old row of an update (-U)"""
 
     def operator(self) -> UpsertMaterializeOperator:
         return UpsertMaterializeOperator(self)

@@ -1,4 +1,4 @@
-"""Between the kinds of rows and codes in a column: TO_CHANGELOG and FROM_CHANGELOG."""
+"""Converts between the kinds of rows and codes in a column: TO_CHANGELOG and FROM_CHANGELOG."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from millrace.runtime.tables.base import TableConfig, TableOperator
 
 @dataclass(frozen=True, kw_only=True)
 class KindsToCodes(TableConfig):
-    """The code of each row, then its columns; every row is an insertion. Rows of other kinds are left out."""
+    """The output is the code of each row's kind, then its columns; every row is an insertion. Rows of other kinds are
+    dropped."""
 
     codes: tuple[tuple[str, str], ...]
     """(name of a ``RowKind``, its code)"""
@@ -36,13 +37,13 @@ class KindsToCodesOperator(TableOperator[KindsToCodes]):
 
 @dataclass(frozen=True, kw_only=True)
 class CodesToKinds(TableConfig):
-    """The rows without the column that has their code."""
+    """The output is the rows without their code column, with the kinds that the codes stand for."""
 
     op: int
     codes: tuple[tuple[str, str], ...]
     """(code, name of a ``RowKind``)"""
     skip: bool = False
-    """whether rows with other codes are left out, and counted (``numInvalidOpRecordsDropped``); else they are errors"""
+    """whether rows with unknown codes are dropped and counted (``numInvalidOpRecordsDropped``); else they are errors"""
 
     def operator(self) -> CodesToKindsOperator:
         return CodesToKindsOperator(self)

@@ -1,4 +1,6 @@
-"""State with rows by key in columns that come and go: found by the hash of the key, with no Python per row or key."""
+"""Keyed state of rows in columns, to which rows are added and from which they are removed: found by the hash of the
+key, without Python per row or key.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +20,14 @@ from millrace.runtime.tables.columns.row_index import HashIndex, RowStore
 from millrace.runtime.tables.indexed_rows import equal_rows
 
 FEW = 4_096
-"""Rows that are gone stay in the columns until there are more of them than others."""
+"""The number of removed rows up to which, even if they are the majority, the columns are not rewritten without them."""
 
 
 class ChangingRows(Table):
-    """The first columns are the key. Each row has a mark, a number that rows are looked through by.
+    """Rows whose first columns are the key. Each row has a mark, a number by which rows can be selected.
 
-    :param types: of all columns.
-    :param width: how many of these are the key.
+    :param types: types of all columns.
+    :param width: number of key columns.
     """
 
     def __init__(self, types: Sequence[pa.DataType], width: int) -> None:
@@ -33,7 +35,7 @@ class ChangingRows(Table):
         self._types = tuple(types)
         self.width = width
         self._touched: list[pa.RecordBatch] = []
-        """keys, since the last delta"""
+        """keys changed since the last delta"""
         self._clear()
 
     def _clear(self) -> None:
@@ -41,21 +43,21 @@ class ChangingRows(Table):
         self._store = RowStore(self._types)
         self._alive = np.zeros(0, bool)
         self._fresh = np.zeros(0, bool)
-        """whether a row came since the last delta"""
+        """for each row, whether it was added since the last delta"""
         self._marks = np.zeros(0, np.int64)
         self._gone = 0
 
     @abstractmethod
     def marks(self, batch: pa.RecordBatch) -> Ids:
-        """The marks of new rows."""
+        """The marks for new rows."""
 
     def removing(self, numbers: Ids) -> None:
-        """These rows are about to go."""
+        """Called before these rows are removed."""
 
     # -- rows come and go -----------------------------------------------------------------------------------------
 
     def add(self, batch: pa.RecordBatch) -> Ids:
-        """Rows that come; their numbers."""
+        """Add rows; returns their numbers."""
         first = self._store.length
         if batch.num_rows:
             self._touch(batch)
@@ -63,11 +65,11 @@ class ChangingRows(Table):
         return np.arange(first, first + batch.num_rows)
 
     def mark(self, numbers: Ids, marks: Ids) -> None:
-        """These rows have other marks."""
+        """Set the marks of these rows."""
         self._marks[numbers] = marks
 
     def remove(self, numbers: Ids) -> None:
-        """Rows that go. The numbers of all others may be other ones afterwards."""
+        """Remove rows. The numbers of the remaining rows may change."""
         if len(numbers):
             self.removing(numbers)
             self._touch(record_batch(self._store.take(numbers, range(self.width)), len(numbers)))
@@ -100,7 +102,7 @@ class ChangingRows(Table):
     # -- and are found --------------------------------------------------------------------------------------------
 
     def find(self, keys: Sequence[pa.Array], length: int) -> tuple[Ids, Ids]:
-        """(position in ``keys``, number of a row that has this key), by position and then by arrival."""
+        """(index in ``keys``, number of a row with this key), by index and then by arrival."""
         owners, numbers = self._index.find(key_hashes(keys, length))
         alive = self._alive[numbers]
         owners, numbers = owners[alive], numbers[alive]
@@ -112,11 +114,11 @@ class ChangingRows(Table):
         return (owners, numbers) if same.all() else (owners[same], numbers[same])
 
     def marked(self, until: int) -> Ids:
-        """The rows with marks up to this one."""
+        """The numbers of rows with marks up to this one."""
         return np.flatnonzero(self._alive & (self._marks <= until))
 
     def all(self) -> Ids:
-        """All rows, in the order of their arrival."""
+        """The numbers of all rows, in the order of arrival."""
         return np.flatnonzero(self._alive)
 
     def take(self, numbers: Ids) -> list[pa.Array]:
@@ -129,7 +131,7 @@ class ChangingRows(Table):
     # -- as a table -----------------------------------------------------------------------------------------------
 
     def touched_keys(self) -> tuple[list[pa.Array], int]:
-        """The different keys that were touched since the last call, and how many there are."""
+        """The distinct keys changed since the last call, and their number."""
         if not self._touched:
             return [], 0
         columns = [pa.concat_arrays(parts) for parts in zip(*(batch.columns for batch in self._touched))]

@@ -1,4 +1,6 @@
-"""What a sink's table demands of its rows: NOT NULL, and lengths of CHAR, VARCHAR, BINARY and VARBINARY."""
+"""Enforces the constraints of a sink's table on its rows: NOT NULL, and lengths of CHAR, VARCHAR, BINARY and
+VARBINARY.
+"""
 
 from __future__ import annotations
 
@@ -21,27 +23,29 @@ NESTED = "table.exec.sink.nested-constraint-enforcer"
 
 
 def null_problem(column: str) -> str:
-    """What is wrong when a row has no value for a column."""
+    """The error text for a row without a value for a column."""
     return f"column {column} is NOT NULL, but a row has NULL there: filter such rows, or set {NOT_NULL} to DROP"
 
 
 def length_problem(column: str, data_type: DataType, found: str) -> str:
-    """What is wrong when a value has another length than its column."""
+    """The error text for a value whose length does not fit its column."""
     return f"column {column} is {data_type.sql()}, but a row has {found} there: set {LENGTH} to TRIM_PAD, or to IGNORE"
 
 
 @dataclass(frozen=True, kw_only=True)
 class EnforceConstraints(TableConfig):
-    """Before a sink. ``table.exec.sink.not-null-enforcer`` and ``table.exec.sink.type-length-enforcer``."""
+    """Stands before a sink. Options ``table.exec.sink.not-null-enforcer`` and
+    ``table.exec.sink.type-length-enforcer``.
+    """
 
     columns: Schema
-    """of the table"""
+    """columns of the table"""
     not_null: str = "ERROR"
-    """ERROR, or DROP for rows with a NULL where none may be"""
+    """ERROR, or DROP for rows with a NULL where none is allowed"""
     nested: str = IGNORE
-    """IGNORE, ROWS or ROWS_AND_COLLECTIONS: where the same is demanded of values inside"""
+    """IGNORE, ROWS or ROWS_AND_COLLECTIONS: where the constraints are also checked inside values"""
     length: str = "IGNORE"
-    """IGNORE, TRIM_PAD (cut what is too long, fill up what is too short for a fixed length) or ERROR"""
+    """IGNORE, TRIM_PAD (cut values that are too long, pad values that are too short for a fixed length) or ERROR"""
 
     def __post_init__(self) -> None:
         if self.not_null not in ("ERROR", "DROP"):
@@ -64,7 +68,7 @@ class EnforceConstraints(TableConfig):
 
     @property
     def within(self) -> bool:
-        """Whether there is anything to enforce inside of values."""
+        """Whether there is anything to enforce inside values."""
         inside = [part for column in self.columns for part in self.demands.parts(column.type)]
         return any(self.demands.any_of(part, self._is_checked) for part in inside)
 
@@ -77,9 +81,9 @@ class EnforceConstraints(TableConfig):
 
     @classmethod
     def of(cls, columns: Schema, settings: Mapping[str, str], **common: Any) -> EnforceConstraints:
-        """As the settings of the session say.
+        """Made from the session's settings.
 
-        :raises ValueError: a setting has a value that it cannot have.
+        :raises ValueError: a setting has an invalid value.
         """
         not_null, length = settings.get(NOT_NULL, "ERROR").upper(), settings.get(LENGTH, "IGNORE").upper()
         nested = settings.get(NESTED, IGNORE).upper()
@@ -103,14 +107,14 @@ class EnforceConstraintsOperator(TableOperator[EnforceConstraints]):
 
 
 def enforced(rows: Rows, config: EnforceConstraints) -> Rows:
-    """Rows as a table may have them, without those that are left out.
+    """The rows that the table accepts, with values cut or padded where configured; other rows are dropped.
 
-    :raises ValueError: there is a row that it may not have.
+    :raises ValueError: a row violates a constraint, and the setting is ERROR.
     """
     demands, complete = config.demands, np.ones(len(rows), bool)
     for column, field in zip(rows.columns, config.columns):
         missing = demands.nulls(column, field.type)
-        # A deletion may say no more than its key.
+        # A deletion may contain no more than its key.
         missing &= (rows.kind_values() != DELETE) | (config.not_null != "ERROR")
         if missing.any() and config.not_null == "ERROR":
             raise ValueError(null_problem(_first(demands, column, field, missing, False).place))
@@ -130,6 +134,6 @@ def enforced(rows: Rows, config: EnforceConstraints) -> Rows:
 
 
 def _first(demands: Demands, column: pa.Array, field: Field, wrong: Mask, length: bool) -> Wrong:
-    """The first value that is wrong, of a row that has one."""
+    """The first value that violates a constraint; there must be one."""
     value = column[int(wrong.argmax())].as_py()
     return demands.first(value, field.type, field.name, length) or Wrong(field.name, field.type, value)

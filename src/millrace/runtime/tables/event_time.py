@@ -19,7 +19,7 @@ from millrace.runtime.tables.columns.keys import Ids
 def millis(column: pa.Array, zone: str | None = None) -> Ids:
     """A column of timestamps as ms since the epoch.
 
-    :param zone: the zone that a column without one is in: that of the session for windows of a TIMESTAMP_LTZ.
+    :param zone: the time zone of a column without one: the session's for windows of a TIMESTAMP_LTZ.
     :raises ValueError: a timestamp is NULL.
     """
     if column.null_count:
@@ -33,9 +33,9 @@ def millis(column: pa.Array, zone: str | None = None) -> Ids:
 def row_buffer(
     backend: KeyedStateBackend, name: str, types: Sequence[pa.DataType], key: tuple[int, ...]
 ) -> RowBufferTable:
-    """State with rows that wait; to be asked for in ``setup``.
+    """A state for rows that wait; to be called in ``setup``.
 
-    :param key: the columns that the input is partitioned by.
+    :param key: the columns by which the input is partitioned.
     """
     table: RowBufferTable = backend.table_of(name, RowBufferTable.kind)
     table.describe(types, key)
@@ -43,7 +43,7 @@ def row_buffer(
 
 
 def take_due(table: RowBufferTable, until: int) -> tuple[Rows, Ids] | None:
-    """The rows that are due at ``until`` (ms), by time and then by arrival, with their times; None without any."""
+    """The rows that are due at ``until`` (ms), by time and then by arrival, with their times; None: there are none."""
     due = table.take(until)
     if not due:
         return None
@@ -55,7 +55,7 @@ def take_due(table: RowBufferTable, until: int) -> tuple[Rows, Ids] | None:
 
 
 def drop_late(operator: Any, rows: Rows, times: Ids, watermark: int) -> tuple[Rows, Ids]:
-    """The rows that are due after the watermark; the others are counted in the operator's metric."""
+    """The rows that are due after the watermark (ms); the others are late, and counted in the operator's metric."""
     late = times <= watermark
     if not late.any():
         return rows, times

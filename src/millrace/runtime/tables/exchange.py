@@ -1,4 +1,4 @@
-"""How batches of rows are spread over the subtasks of the next operator."""
+"""Distributes batches of rows over the subtasks of the next operator."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from millrace.runtime.tables.columns.key_hashes import key_subtasks
 from millrace.runtime.tables.columns.keys import Ids
 
 MOST_LEFT = 0.8
-"""Thinning out is not worth its work if more rows than this part of them are left."""
+"""If more than this part of the rows remain, thinning is not worth its cost."""
 PAUSE = 15
-"""Batches that are sent as they are after one for which it was not."""
+"""The number of batches that are sent unthinned after one for which thinning was not worth it."""
 
 
 @dataclass(frozen=True)
 class Thinning(ABC):
-    """Leaves rows out that the next operator would not need: it has only insertions, and their order stays."""
+    """Drops rows that the next operator does not need. The rows must be insertions; their order stays."""
 
     @abstractmethod
     def thin(self, rows: Rows) -> Rows:
-        """The rows that it may need."""
+        """The rows that the next operator may need."""
 
 
 @dataclass(frozen=True)
 class ByColumns(Partitioner):
-    """By the key group of the values in some columns, as a stream that is keyed by the tuple of these values. Rows for
-    one target stay in order."""
+    """Distributes rows by the key group of the values in some columns, like a stream keyed by the tuple of these
+    values. Rows for one target stay in order."""
 
     columns: tuple[int, ...]
     max_parallelism: int = 128
     thinning: Thinning | None = None
-    """what may be left out of a batch"""
+    """drops rows of a batch before it is sent; None: all rows are sent"""
     ship_strategy = "HASH"
 
     def places(self, chunk: Chunk, receivers: int) -> Iterator[tuple[int, Chunk]]:
@@ -64,7 +64,7 @@ class ByColumns(Partitioner):
 
 @dataclass(frozen=True)
 class Single(Partitioner):
-    """Everything to subtask 0, the only one that has work: an aggregate without keys, a global order."""
+    """Sends everything to subtask 0, for operators that need all rows: an aggregate without keys, a global order."""
 
     ship_strategy = "GLOBAL"
 
@@ -76,7 +76,7 @@ class Single(Partitioner):
 
 
 def _thinner(thinning: Thinning | None) -> Callable[[Rows], Rows]:
-    """What thins batches out as long as that is worth it."""
+    """A function that thins out batches as long as that is worth it."""
     if thinning is None:
         return lambda rows: rows
     pause = 0

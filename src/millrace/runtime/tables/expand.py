@@ -14,18 +14,18 @@ from millrace.runtime.tables.base import TableConfig, TableOperator
 
 @dataclass(frozen=True, kw_only=True)
 class Expand(TableConfig):
-    """Each row gives one row a projection. For GROUPING SETS these are the columns, with NULL for keys outside of the
-    set, and the number of the set."""
+    """Each row gives one output row per projection. For GROUPING SETS these are the columns, with NULL for keys outside
+    of the set, and the number of the set."""
 
     projections: tuple[tuple[Rex, ...], ...]
-    """all of the same types"""
+    """the output columns of each projection; all projections have the same types"""
 
     def operator(self) -> ExpandOperator:
         return ExpandOperator(self)
 
 
 class ExpandOperator(TableOperator[Expand]):
-    """The rows that come of one row are neighbours, so an old row of an update stays before its new one."""
+    """The output rows of one input row are neighbours, so an old row of an update stays before its new one."""
 
     def receive(self, rows: Rows, input: int) -> None:
         count, sets = len(rows), len(self.config.projections)

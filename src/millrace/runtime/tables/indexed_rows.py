@@ -1,7 +1,7 @@
-"""State with rows by key that are only ever added: one side of a join of insertions.
+"""Append-only keyed state of rows in columns, for example one side of a join of insertions.
 
-To other copies of its task it tells whole batches. Its full content is that of a map from row to count at each key, so
-a savepoint can be restored with the state on disk, where such a map is used.
+A delta contains whole batches. The full content has the form of a map from row to count at each key, so a savepoint can
+be restored with state on disk, where such a map is used.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ from millrace.runtime.tables.columns.row_index import HashIndex, RowStore
 
 
 class AddedRows(Table):
-    """Rows in columns, found by the hash of some of these. The full content is that of a map at each key."""
+    """Rows in columns, found by the hash of some of the columns. The full content has the form of a map at each key."""
 
     kind = MapTable.kind
     in_columns = True
     added_share = 1.0
 
     def __init__(self, types: Sequence[pa.DataType], found_by: Sequence[int]) -> None:
-        """:param found_by: the columns that rows are found by."""
+        """:param found_by: indexes of the columns by which rows are found."""
         super().__init__()
         self.types = types
         self._found_by = tuple(found_by)
         self._index = HashIndex()
         self._store = RowStore(types)
         self._added: list[pa.RecordBatch] = []
-        """since the last delta"""
+        """batches added since the last delta"""
         self._rows_when_told = 0
-        """how many there were at the last delta"""
+        """number of rows at the last delta"""
 
     def add(self, batch: pa.RecordBatch, hashes: Hashes) -> None:
-        """Rows, and the hashes of what they are found by."""
+        """Add rows, with the hashes of the columns by which they are found."""
         if batch.num_rows:
             self._added.append(batch)
             self._keep(batch, hashes)
@@ -56,38 +56,38 @@ class AddedRows(Table):
         self._store.add(batch)
 
     def find(self, hashes: Hashes, wanted: Callable[[Ids], Sequence[pa.Array]]) -> tuple[Ids, Ids]:
-        """(position, number of a row that has what is wanted there), by position and then by arrival.
+        """(index, number of a row that equals the wanted values there), by index and then by arrival.
 
-        :param wanted: gives the columns to find by, for positions in ``hashes``; NULL equals NULL.
+        :param wanted: gives the wanted values as columns, for indexes into ``hashes``; NULL equals NULL.
         """
         return self._equal(*self._index.find(hashes), wanted)
 
     def _equal(self, owners: Ids, numbers: Ids, wanted: Callable[[Ids], Sequence[pa.Array]]) -> tuple[Ids, Ids]:
-        """Those of the rows that are not only of the same hash."""
+        """The candidates whose values are equal, not only their hashes."""
         if not len(owners):
             return owners, numbers
         same = equal_rows(wanted(owners), self._store.take(numbers, self._found_by), len(owners))
         return (owners, numbers) if same.all() else (owners[same], numbers[same])
 
     def take(self, numbers: Ids, places: Sequence[int] | None = None) -> list[pa.Array]:
-        """The columns of these rows, or those at these places."""
+        """The columns of these rows: all, or those with the indexes ``places``."""
         return self._store.take(numbers, places)
 
     def numbers(self) -> Ids:
-        """Of all rows that are there."""
+        """The numbers of all rows."""
         return np.arange(self._store.length)
 
     def batches(self, numbers: Ids) -> Iterator[pa.RecordBatch]:
-        """These rows, some at a time: texts of a column may not be longer than 2 GB together."""
+        """These rows in several batches, since the texts of a column must not exceed 2 GB."""
         for part in pieces(numbers):
             yield record_batch(self.take(part), len(part))
 
     def all_rows(self) -> Iterator[pa.RecordBatch]:
-        """The rows that are there, by arrival."""
+        """All rows, in the order of arrival."""
         return self.batches(self.numbers())
 
     def batches_of_keys(self) -> Iterator[pa.RecordBatch]:
-        """The same, those of a key in one batch and by arrival."""
+        """All rows, in batches that contain each key as a whole; rows of a key are in the order of arrival."""
         numbers = self.numbers()
         hashes = [key_hashes(self.take(part, self.divided_by), len(part)) for part in pieces(numbers)]
         for part in pieces_of_groups(np.concatenate(hashes)) if hashes else ():
@@ -97,15 +97,15 @@ class AddedRows(Table):
 
     @abstractmethod
     def form(self) -> tuple[str, tuple[Any, ...]]:
-        """(the name of the form, what ``told`` makes an empty table of): see ``runtime.state.told``."""
+        """(name of the form, arguments of ``told``): see ``runtime.state.column_deltas``."""
 
     @abstractmethod
     def batch_of(self, entries: dict[Any, Any]) -> pa.RecordBatch | None:
-        """The rows of a full content, None without any."""
+        """The rows of a full content as a batch; None: there are none."""
 
     @abstractmethod
     def entries_of(self, batch: pa.RecordBatch) -> dict[Any, Any]:
-        """The full content of keys that have these rows."""
+        """The full content of the keys of these rows, which must be all rows of their keys."""
 
     def entries(self) -> dict[Any, Any]:
         return {at: entry for piece in self.entry_pieces() for at, entry in piece.items()}
@@ -127,23 +127,27 @@ class AddedRows(Table):
         return {SINCE: (*self.form(), list(map(to_bytes, batches)))}
 
     def _note_growth(self, rows: int, told: int) -> None:
-        """There are so many rows now, and so many have been told: the others of them replace rows that went."""
+        """Compute ``added_share``: rows of the delta beyond the growth of the table replace removed rows.
+
+        :param rows: number of rows now.
+        :param told: number of rows in the delta.
+        """
         self.added_share = min(max(rows - self._rows_when_told, 0) / max(told, 1), 1.0)
         self._rows_when_told = rows
 
     @property
     def divided_by(self) -> Sequence[int]:
-        """The columns by whose hash rows are divided among subtasks."""
+        """Indexes of the columns by whose hash rows are divided among subtasks."""
         return self._found_by
 
     @classmethod
     @abstractmethod
     def told(cls, *made_of: Any) -> AddedRows:
-        """An empty table that takes in what one of this form has told."""
+        """An empty table that deltas of this form can be applied to, made from the arguments of ``form``."""
 
     @classmethod
     def divided(cls, changes: dict[Any, Any], places: Callable[[Hashes], Ids]) -> dict[int, dict[Any, Any]]:
-        """What was told, by the places that keys go to."""
+        """Divide a delta by the targets of its keys."""
         form, made_of, batches = changes[SINCE]
         parts = batches_by_place(batches, cls.told(*made_of).divided_by, places)
         return {place: {SINCE: (form, made_of, part)} for place, part in parts.items()}
@@ -168,7 +172,7 @@ class AddedRows(Table):
 class IndexedRows(AddedRows):
     """A multiset of rows.
 
-    :param key: the columns that the input is partitioned by.
+    :param key: the columns by which the input is partitioned.
     """
 
     def __init__(self, types: Sequence[pa.DataType], key: Sequence[int]) -> None:
@@ -199,7 +203,7 @@ class IndexedRows(AddedRows):
 def batches_by_place(
     batches: Sequence[bytes], key: Sequence[int], places: Callable[[Hashes], Ids]
 ) -> dict[int, list[bytes]]:
-    """The rows of batches by the places that their keys go to; those of one place in their order."""
+    """The rows of batches, divided by the targets of their keys; rows of one target stay in order."""
     found: dict[int, list[bytes]] = {}
     for batch in map(from_bytes, batches):
         goes_to = places(key_hashes([batch.column(place) for place in key], batch.num_rows))
@@ -213,7 +217,7 @@ def batches_by_place(
 
 
 def at_positions(keys: Sequence[pa.Array]) -> Callable[[Ids], Sequence[pa.Array]]:
-    """What ``find`` compares with: the keys at some positions."""
+    """The values that ``find`` compares with, as a function: the keys at some indexes."""
     return lambda positions: [key.take(pa.array(positions)) for key in keys]
 
 

@@ -1,4 +1,4 @@
-"""State with the rows of each key that are there, and the order in which they came."""
+"""State with the present rows of each key, and the order in which they arrived."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ PLACES = "rows"
 
 
 class PlacedRows:
-    """key -> (the row, or what it is unique by) -> (places of arrival, row). To be made in ``setup``.
+    """key -> (the row, or its unique columns) -> (arrival numbers, row). To be made in ``setup``.
 
-    :param unique: columns by which changes know their rows: a new row takes the place of the one before. None: changes
-        bring the whole row, and equal rows may be there several times.
-    :param compared: the columns by which rows are equal then; None: all. What is computed anew for a deletion, as
-        RAND(), does not tell which row is meant.
+    :param unique: columns by which changes identify rows: a new row replaces the one before. None: changes contain the
+        whole row, and equal rows may exist several times.
+    :param compared: columns in which equal rows agree, if ``unique`` is None; None: all. Values that are computed again
+        for a deletion, as RAND(), do not identify a row.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class PlacedRows:
         self._names = compared if unique is None else unique
 
     def update(self, keys: Sequence[Key], rows: Rows) -> None:
-        """Do the changes of a batch; ``keys`` has the key of each row."""
+        """Apply the changes of a batch; ``keys`` has the key of each row."""
         unique = self._unique
         values = self._codec.rows(rows.columns, len(rows))
         names: Sequence[Any] = values
@@ -56,16 +56,16 @@ class PlacedRows:
                 self._rows.remove(key, name)
 
     def in_order(self, key: Key) -> list[Row]:
-        """The rows of a key by arrival."""
+        """The rows of a key in the order of arrival."""
         placed = sorted((place, row) for _, (places, row) in self._rows.items(key) for place in places)
         return [row for _, row in placed]
 
     def latest(self, key: Key) -> Row | None:
-        """The row of a key that came last, None without any."""
+        """The row of a key that arrived last; None: there is none."""
         entries = [entry for _, entry in self._rows.items(key)]
         return max(entries, key=lambda entry: entry[0][-1])[1] if entries else None
 
     def forget_empty(self, key: Key) -> None:
-        """Leave nothing behind for a key without rows."""
+        """Remove all state of a key without rows."""
         if not self._rows.items(key):
             self._next.remove(key)

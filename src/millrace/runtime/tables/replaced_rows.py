@@ -1,8 +1,8 @@
-"""State with a few rows of each key, in columns: what a key has is replaced as a whole.
+"""State with a few rows per key, in columns: the rows of a key are replaced as a whole.
 
-Rows have numbers, in the order of their arrival. One that is removed is only marked; when these are more than those
-that are left, the store is written again without them, and the others get new numbers. That happens in ``settle``
-only, which the operator calls when it has emitted what the slice changed: until then rows from before can be read.
+Rows are numbered in the order of arrival. A removed row is only marked; when there are more removed rows than others,
+the store is rewritten without them, and the others get new numbers. That happens only in ``settle``, which the operator
+calls when it has emitted the changes of the slice: until then old rows can still be read.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from millrace.runtime.tables.columns.pieces import pieces
 from millrace.runtime.tables.indexed_rows import AddedRows, at_positions
 
 FEW_DEAD = 1_000
-"""Removed rows that are not worth writing the store again."""
+"""The number of removed rows up to which rewriting the store is not worth it."""
 MANY_DEAD = 2_000_000
-"""Rows that came and went since ``settle`` that are worth calling it."""
+"""The number of rows added since ``settle`` above which calling it may be worth it."""
 
 
 class ReplacedRows(AddedRows):
-    """Rows by key. A delta has all rows of the keys that it is about; the full content is that of a ``ValueTable``."""
+    """Rows by key. A delta contains all rows of the changed keys; the full content is that of a ``ValueTable``."""
 
     kind = ValueTable.kind
 
@@ -41,15 +41,15 @@ class ReplacedRows(AddedRows):
         super().__init__(types, found_by)
         self._alive = np.zeros(0, bool)
         self._readable = np.zeros(0, bool)
-        """alive, or so when ``settle`` was last called"""
+        """for each row, whether it is alive, or was when ``settle`` was last called"""
         self.settled = 0
-        """the number of the first row that came after that"""
+        """number of the first row that was added after the last ``settle``"""
         self._told = 0
-        """the number of the first row that no delta has had"""
+        """number of the first row that no delta has contained"""
 
     @property
     def length(self) -> int:
-        """The number that the next row will have."""
+        """The number that the next row will get."""
         return self._store.length
 
     def _keep(self, batch: pa.RecordBatch, hashes: Hashes) -> None:
@@ -65,7 +65,7 @@ class ReplacedRows(AddedRows):
             self._keep(batch, hashes)
 
     def remove(self, numbers: Ids) -> None:
-        """These rows are there no more."""
+        """Mark these rows as removed."""
         self._alive[numbers] = False
         self._readable[numbers[numbers >= self.settled]] = False
 
@@ -73,25 +73,26 @@ class ReplacedRows(AddedRows):
         return self._equal(*self._index.find(hashes, self._alive), wanted)
 
     def find_readable(self, hashes: Hashes, wanted: Callable[[Ids], Sequence[pa.Array]]) -> tuple[Ids, Ids]:
-        """As ``find``, with the rows that were there when ``settle`` was last called."""
+        """As ``find``, among the rows that existed when ``settle`` was last called."""
         return self._equal(*self._index.find(hashes, self._readable), wanted)
 
     def alive(self, numbers: Ids) -> Any:
-        """Whether these rows are there, as numpy Booleans."""
+        """Whether these rows exist, as numpy Booleans."""
         return self._alive[numbers]
 
     def new(self) -> Ids:
-        """The rows that came since ``settle`` and are still there."""
+        """The rows that were added since ``settle`` and still exist."""
         return np.flatnonzero(self._alive[self.settled : self.length]) + self.settled
 
     @property
     def crowded(self) -> bool:
-        """Whether it is time to emit changes and to ``settle``, though the slice goes on."""
+        """Whether changes should be emitted and ``settle`` called before the slice ends, because most new rows were
+        replaced."""
         came = self.length - self.settled
         return came > MANY_DEAD and came - len(self.new()) > came // 2
 
     def settle(self) -> None:
-        """What has changed is emitted: rows may get other numbers."""
+        """The changes were emitted: drop removed rows, so that row numbers may change."""
         self._readable[: self.length] = self._alive[: self.length]
         left = self._count()
         if self.length - left > left + FEW_DEAD:
@@ -103,12 +104,12 @@ class ReplacedRows(AddedRows):
         self.settled = self.length
 
     def differing(self, one: Ids, other: Ids) -> Any:
-        """Where rows differ from others, as numpy Booleans."""
+        """For each pair of rows, whether they differ, as numpy Booleans."""
         parts = [differing(self.take(a), self.take(b)) for a, b in zip(pieces(one), pieces(other))]
         return np.concatenate(parts) if parts else np.zeros(0, bool)
 
     def rows_of(self, numbers: Ids, kinds: Kinds | None) -> Iterator[Rows]:
-        """The same as rows of these kinds."""
+        """These rows in batches, with the given kinds; None: all are insertions."""
         start = 0
         for batch in self.batches(numbers):
             part = None if kinds is None else kinds[start : start + batch.num_rows]
@@ -122,7 +123,7 @@ class ReplacedRows(AddedRows):
 
     @abstractmethod
     def beside(self, new: Ids) -> Ids:
-        """All rows of the keys of these, which have come since the last delta, by arrival."""
+        """All rows with the keys of ``new``, rows added since the last delta, in the order of arrival."""
 
     def delta(self) -> dict[Any, Any]:
         new = np.flatnonzero(self._alive[self._told : self.length]) + self._told
@@ -135,7 +136,7 @@ class ReplacedRows(AddedRows):
         return int(np.count_nonzero(self._alive[: self.length]))
 
     def told_pieces(self) -> Iterator[dict[Any, Any]]:
-        # A piece replaces all that was told of its keys before: it has all of their rows.
+        # A piece replaces everything that earlier pieces had for its keys, because it contains all of their rows.
         for batch in self.batches_of_keys():
             yield self._telling([batch])
 
@@ -152,7 +153,7 @@ class ReplacedRows(AddedRows):
         self._rows_when_told = self._count()
 
     def _replace(self, batches: Sequence[pa.RecordBatch]) -> None:
-        """Let these be the rows of their keys."""
+        """Replace the rows of the keys in these batches."""
         keyed = []
         for batch in batches:
             keys = [batch.column(place) for place in self._found_by]

@@ -1,4 +1,4 @@
-"""Operators whose result has at most one row for each key: what it was before the slice, and what it is now."""
+"""The base of operators with at most one result row per key: compares the rows before and after a slice."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ C = TypeVar("C", bound=TableConfig)
 
 
 class RowPerKeyOperator(KeyedTableOperator[C]):
-    """Subclasses set ``codec`` in ``setup``, call ``touch`` before they change a key's state, and say in ``row_of``
-    what the row of a key is. An epoch gives one change a key."""
+    """Subclasses set ``codec`` in ``setup``, call ``touch`` before they change a key's state, and return the row of a
+    key in ``row_of``. A slice emits one change per key."""
 
     codec: RowCodec
     before: bool
-    """whether updates have the old row, too (-U)"""
+    """whether updates include the old row (-U)"""
 
     def setup(self, context: Any, output: Any) -> None:
         super().setup(context, output)
         self.touched: dict[Key, Row | None] = {}
-        """keys of this slice -> their rows before it"""
+        """keys changed in this slice -> their rows before it"""
 
     def row_of(self, key: Key) -> Row | None:
-        """The row of a key now, None without."""
+        """The present row of a key; None: it has none."""
         raise NotImplementedError
 
     def touch(self, key: Key, row: Row | None) -> None:
-        """The row of a key, ``row`` so far, may change."""
+        """Note that a key's state is about to change; ``row`` is its present row."""
         self.touched.setdefault(key, row)
 
     def flush(self) -> None:

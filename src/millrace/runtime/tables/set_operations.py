@@ -1,5 +1,6 @@
-"""UNION, INTERSECT and EXCEPT of changing tables: how often each row is in each of the inputs says how often it is in
-the result."""
+"""UNION, INTERSECT and EXCEPT of changing tables: the number of a row's copies in each input gives that in the
+result.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from millrace.runtime.tables.base import KeyedTableOperator, TableConfig
 from millrace.runtime.tables.columns.keys import group
 
 Counts = Sequence[int]
-"""how often a row is in each input"""
+"""number of copies of a row in each input"""
 
 _RESULTS: dict[tuple[str, bool], Callable[[Counts], int]] = {
     ("UNION", False): lambda counts: int(sum(counts) > 0),
@@ -29,7 +30,7 @@ _RESULTS: dict[tuple[str, bool], Callable[[Counts], int]] = {
 @dataclass(frozen=True, kw_only=True)
 class SetOperation(TableConfig):
     """A ``SetOp`` node over two or more inputs, which are partitioned by all their columns. UNION ALL needs no
-    operator: its inputs are put together."""
+    operator: its inputs are merged."""
 
     kind: str
     all: bool
@@ -40,12 +41,12 @@ class SetOperation(TableConfig):
 
 
 class SetOperator(KeyedTableOperator[SetOperation]):
-    """A batch counts as a whole: a row that comes and goes within it is not seen."""
+    """Computes set operations. A batch counts as a whole: a row that is added and removed within it is not seen."""
 
     def setup(self, context: Any, output: Any) -> None:
         super().setup(context, output)
         self._counts = self.keyed_value("counts")
-        """row -> how often it is in each input"""
+        """row -> number of its copies in each input"""
         self._result = _RESULTS[self.config.kind, self.config.all]
 
     def receive(self, rows: Rows, input: int) -> None:

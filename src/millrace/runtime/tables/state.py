@@ -1,6 +1,6 @@
-"""State at addresses, for operators that touch many keys at a time: one object, or a dict entry by entry.
+"""State by address for operators that process many keys at a time: one object, or a dict entry by entry.
 
-The same two interfaces with time to live and without. Without it they are the tables themselves.
+Both interfaces exist with time to live and without. Without it they are the tables themselves.
 """
 
 from __future__ import annotations
@@ -16,30 +16,30 @@ from millrace.runtime.state.tables import MapTable, ValueTable
 
 
 class KeyedValue(ABC):
-    """One object at an address. An object that is changed must be put again."""
+    """One object per address. An object that is changed in place must be put again."""
 
     @abstractmethod
     def get(self, at: Any) -> Any:
-        """The object, None without."""
+        """The object; None: there is none."""
 
     @abstractmethod
     def put(self, at: Any, value: Any) -> None:
-        """Store an object, not None."""
+        """Store an object, which must not be None."""
 
     @abstractmethod
     def remove(self, at: Any) -> None: ...
 
 
 class KeyedMap(ABC):
-    """A dict at an address. Its order is that in which keys were added."""
+    """A dict per address, in the order in which keys were added."""
 
     @abstractmethod
     def get(self, at: Any, key: Any) -> Any:
-        """The value of a key, None without."""
+        """The value of a key; None: there is none."""
 
     @abstractmethod
     def put(self, at: Any, key: Any, value: Any) -> None:
-        """Store a value, not None."""
+        """Store a value, which must not be None."""
 
     @abstractmethod
     def remove(self, at: Any, key: Any) -> None: ...
@@ -133,7 +133,7 @@ class _MapWithTtl(KeyedMap):
 
 
 def keyed_value(backend: KeyedStateBackend, name: str, ttl: int = 0) -> KeyedValue:
-    """The state of a name; to be asked for in ``setup``.
+    """The state of this name; to be called in ``setup``.
 
     :param ttl: ms after its last write until an object expires; 0: never.
     """
@@ -145,7 +145,7 @@ def keyed_value(backend: KeyedStateBackend, name: str, ttl: int = 0) -> KeyedVal
 
 
 def keyed_map(backend: KeyedStateBackend, name: str, ttl: int = 0) -> KeyedMap:
-    """As ``keyed_value``; each entry of a dict expires by itself."""
+    """As ``keyed_value``, with a dict; each entry of a dict expires separately."""
     if not ttl:
         return _Map(backend.table_of(name, MapTable.kind))
     descriptor = MapStateDescriptor(name, Types.PICKLED_BYTE_ARRAY(), Types.PICKLED_BYTE_ARRAY())
@@ -154,5 +154,5 @@ def keyed_map(backend: KeyedStateBackend, name: str, ttl: int = 0) -> KeyedMap:
 
 
 def _expiring(ttl: int) -> StateTtlConfig:
-    """As Flink's SQL operators: by processing time since the last write, and what has expired is not seen."""
+    """The rules of Flink's SQL operators: processing time since the last write, and expired entries are not visible."""
     return StateTtlConfig.new_builder(Time.milliseconds(ttl)).cleanup_full_snapshot().build()

@@ -1,8 +1,8 @@
-"""How the accumulators of an operator lie in its state, call by call: what a changed query may keep of them.
+"""The layout of accumulators in an operator's state, call by call, and which of them a changed query can reuse.
 
-A query that has the same groups may have other aggregates than before. Those that are still there, in any place and
-also with wider types, go on with their slots and entries; those that are gone are dropped. For a new one nothing is
-known of the rows that have been: it begins with nothing where that is allowed.
+A query with the same groups may have other aggregates than before. Calls that still exist, in any position and also
+with wider types, reuse their slots and entries; state of removed calls is dropped. The past rows are unknown to a new
+call: it starts empty where that is allowed.
 """
 
 from __future__ import annotations
@@ -18,37 +18,39 @@ from millrace.runtime.tables.stored_rows import Adapt, KeptRows, StoredRows, kep
 from millrace.runtime.tables.stored_types import NotKeptError, widens
 
 BEGIN_EMPTY = "millrace.table.aggregate.new-begin-empty"
-"""the option"""
+"""name of the option"""
 
 Accumulator = tuple[Any, ...]
 OF_SESSIONS, OF_COUNTED = "sessions", "counted windows"
-"""values with accumulators in them"""
+"""containers of accumulators: sessions of a key, and counted windows of a key"""
 
 
 @dataclass(frozen=True)
 class StoredCall:
-    """One aggregate call."""
+    """The layout of one aggregate call."""
 
     text: str
-    """what it computes, of which columns"""
+    """the computation and its columns, as text"""
     types: tuple[str, ...]
-    """of its result and its arguments"""
+    """types of the call's result and its arguments"""
     how: str
-    """how it comes to its value"""
+    """the way in which the value is computed"""
     slots: tuple[str, ...]
-    """their types, as far as they have some"""
+    """types of the slots that have a fixed type"""
     width: int
-    """the number of its slots"""
+    """number of slots"""
     entries: str = ""
-    """name of the state with the values that it keeps"""
+    """name of the state with the stored values"""
     distinct: str = ""
-    """name of the state with the values of DISTINCT"""
+    """name of the state with DISTINCT values"""
     filters: tuple[str, ...] = ()
-    """those that the values of DISTINCT are counted for, in their order"""
+    """the filters for which DISTINCT values are counted, in order"""
     need: tuple[int, int, bool] | None = None
-    """of one that looks back: how many rows, how long (ms; -1: no matter), and whether it sees all"""
+    """for a call that needs earlier rows: (number of rows, time in ms or -1 if it doesn't matter, whether it needs all
+    rows); None for other calls"""
     counted: bool | None = None
-    """whether it is known how often each value of DISTINCT is there; None: it has none, or that was not said"""
+    """whether the occurrences of each DISTINCT value are counted; None: the call has no DISTINCT, or an earlier version
+    did not record it"""
 
 
 def _call(plain: dict[str, Any]) -> StoredCall:
@@ -59,24 +61,24 @@ def _call(plain: dict[str, Any]) -> StoredCall:
 
 @dataclass(frozen=True)
 class StoredCalls:
-    """All that is in the state of an operator that aggregates, or that keeps rows."""
+    """The layout of all state of an operator that aggregates, or that stores rows."""
 
     state: str
-    """name of the one with the accumulators"""
+    """name of the state with the accumulators"""
     groups: tuple[str, ...]
-    """what the groups are: parts of the operator's meaning"""
+    """the parts of the operator's meaning that define its groups"""
     keys: tuple[str, ...]
-    """types of the columns of the key"""
+    """types of the key columns"""
     calls: tuple[StoredCall, ...] = ()
     shape: str = ""
-    """what the accumulators are in: ``OF_SESSIONS``, ``OF_COUNTED``, or nothing"""
+    """what contains the accumulators: ``OF_SESSIONS``, ``OF_COUNTED``, or nothing"""
     first: int = 1
-    """where the slots of the calls begin: those before count rows"""
+    """index of the calls' first slot; the slots before count rows"""
     rows: tuple[StoredRows, ...] = ()
-    """states with rows"""
+    """states that contain rows"""
 
     def plain(self) -> dict[str, Any]:
-        """As plain JSON."""
+        """The layout as plain JSON."""
         return asdict(self)
 
     @staticmethod
@@ -87,7 +89,7 @@ class StoredCalls:
 
     @property
     def places(self) -> list[int]:
-        """Where the slots of each call begin."""
+        """The index of each call's first slot."""
         found, place = [], self.first
         for call in self.calls:
             found.append(place)
@@ -97,21 +99,21 @@ class StoredCalls:
 
 @dataclass(frozen=True)
 class Kept:
-    """What becomes of stored accumulators and rows."""
+    """How stored accumulators and rows are converted for a changed query."""
 
     state: str
     slots: tuple[int | None, ...]
-    """of each slot now: its place before; None: it is new"""
+    """index before of each present slot; None: the slot is new"""
     zeros: Accumulator
-    """what new slots begin with"""
+    """initial values of new slots"""
     names: dict[str, str]
-    """of the states that calls have besides: name before -> name now"""
+    """name of a further state of a call before -> its name now"""
     others: frozenset[str]
-    """all of these names, before"""
+    """names of all further states of calls before"""
     shape: str = ""
     rows: tuple[KeptRows, ...] = ()
     fewer: bool = False
-    """whether there were more slots"""
+    """whether there were more slots before"""
 
     @property
     def changes_nothing(self) -> bool:
@@ -124,7 +126,7 @@ class Kept:
         return tuple(zero if place is None else accumulator[place] for place, zero in slots)
 
     def convert_value(self, value: Any) -> Any:
-        """What lies at an address of the state with the accumulators."""
+        """Convert the value at an address of the state with the accumulators."""
         if self.shape == OF_SESSIONS:
             return tuple([each._replace(content=self.convert(each.content)) for each in value])
         if self.shape == OF_COUNTED:
@@ -132,7 +134,7 @@ class Kept:
         return self.convert(value)
 
     def apply(self, full: KeyedDelta, adapt: Adapt) -> KeyedDelta:
-        """Some full state in the form of now."""
+        """Convert a full state to the present layout."""
         return dict(self._converted(full, adapt))
 
     def _converted(self, full: KeyedDelta, adapt: Adapt) -> Iterator[tuple[str, tuple[str, Any]]]:
@@ -155,7 +157,7 @@ class Kept:
 
 
 def check_counted(before: StoredCalls, now: StoredCalls) -> None:
-    """:raises NotKeptError: rows may be taken back now, and it is not known how often their values were there."""
+    """:raises NotKeptError: rows may be retracted now, but the occurrences of their values were not counted before."""
     known = {call.text: call for call in before.calls}
     for call in now.calls:
         stored = known.get(call.text)
@@ -166,11 +168,11 @@ def check_counted(before: StoredCalls, now: StoredCalls) -> None:
 
 
 def kept(before: StoredCalls, now: StoredCalls, zeros: Accumulator, begin_empty: bool) -> Kept:
-    """What of the state before goes on.
+    """The conversion of the state of an earlier query.
 
-    :param zeros: an accumulator of nothing, now.
-    :param begin_empty: whether calls that are new may begin with nothing.
-    :raises NotKeptError: it can't.
+    :param zeros: the present accumulator of no rows.
+    :param begin_empty: whether new calls may start empty.
+    :raises NotKeptError: the earlier state can't be used.
     """
     other_groups = changed(before.groups, now.groups)
     if other_groups is not None or before.state != now.state:
@@ -203,8 +205,8 @@ def kept(before: StoredCalls, now: StoredCalls, zeros: Accumulator, begin_empty:
 
 
 def _refuse_blind(call: StoredCall, before: StoredCalls) -> None:
-    """A new call goes on only if the rows that it looks back at were stored for others; which columns these have shows
-    later."""
+    """Refuse a new call, unless the rows that it needs were stored for other calls. Whether their columns fit is
+    checked later."""
     assert call.need is not None
     (rows, span, everything), needs = call.need, [each.need for each in before.calls if each.need is not None]
     if any(each[2] for each in needs):
@@ -239,5 +241,5 @@ def _check(before: StoredCall, now: StoredCall) -> None:
 
 
 def filters_of(texts: Sequence[str]) -> tuple[str, ...]:
-    """The different ones, in the order in which they first come."""
+    """The distinct filters, in the order of their first occurrence."""
     return tuple(dict.fromkeys(texts))

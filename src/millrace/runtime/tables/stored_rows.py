@@ -1,7 +1,7 @@
-"""How whole rows lie in the state of an operator: what a changed query may keep of them.
+"""The layout of rows in an operator's state, and which of them a changed query can reuse.
 
-A query that takes fewer columns goes on with the rows that are there, cut to the columns that it takes: these are known
-by what they are in the tables that are read. Columns that it takes besides are in no stored row, so it is refused.
+A query that uses fewer columns reuses the stored rows, cut to these columns, which are identified by what they are in
+the source tables. Columns that it newly uses are in no stored row, so it is refused.
 """
 
 from __future__ import annotations
@@ -20,37 +20,37 @@ from millrace.runtime.tables.stored_types import NotKeptError, widens
 Row = tuple[Any, ...]
 Entries = dict[Any, Any]
 Adapt = Callable[[str, Entries, Callable[[Any], Any]], Entries]
-"""(kind of a table, its entries, what converts a value) -> the entries, converted"""
+"""(kind of a table, its entries, function that converts a value) -> the converted entries"""
 
 WAITING, ROW, VERSIONS, NEAR, NUMBERED, RANKED, TIMED, SIDE, WITH_RESULTS = (
     "waiting", "row", "versions", "near", "numbered", "ranked", "timed", "side", "with results"
 )  # fmt: skip
 PLACED, PLACED_BY_KEY, ARRIVALS = "placed", "placed by key", "arrivals"
-"""the forms that states with rows have"""
+"""the forms of states with rows"""
 
 
 @dataclass(frozen=True)
 class StoredRows:
-    """A state with rows."""
+    """The layout of a state with rows."""
 
     state: str
-    """its name"""
+    """name of the state"""
     form: str
     what: str
-    """the rows, for messages"""
+    """a name for the rows in messages"""
     columns: tuple[str, ...]
-    """what each is"""
+    """description of each column"""
     types: tuple[str, ...]
     unique: tuple[str, ...] | None = None
-    """columns by which the state has its rows; None: by all of them"""
+    """columns by which the state identifies rows; None: by all columns"""
     counts: bool = False
-    """of a side of a join: whether each row has the number of its partners"""
+    """for a side of a join, whether each row is stored with the number of its partners"""
     results: int = 0
-    """how many of the columns, the last ones, are results that lie beside the row"""
+    """number of last columns that are results stored next to the row"""
 
     @staticmethod
     def of(plain: dict[str, Any]) -> StoredRows:
-        """From plain JSON."""
+        """Made from plain JSON."""
         unique = plain.get("unique")
         several = {"columns": tuple(plain["columns"]), "types": tuple(plain["types"])}
         return StoredRows(**{**plain, **several, "unique": None if unique is None else tuple(unique)})
@@ -58,12 +58,12 @@ class StoredRows:
 
 @dataclass(frozen=True)
 class KeptRows:
-    """What becomes of a state with rows."""
+    """How a state with rows is converted for a changed query."""
 
     before: StoredRows
     now: StoredRows
     places: tuple[int, ...]
-    """of each column now: its place before"""
+    """for each present column, its index before"""
 
     @property
     def changes_nothing(self) -> bool:
@@ -77,7 +77,7 @@ class KeptRows:
         return row[0], *self.cut(row[1:])
 
     def convert(self, kind: str, entries: Entries, adapt: Adapt) -> Entries:
-        """The entries of the state, in full form, with rows as they are now."""
+        """The entries of the state, in full form, with converted rows."""
         if kind == RowBufferTable.kind:
             return {key: (times, [self._with_kind(row) for row in rows]) for key, (times, rows) in entries.items()}
         if kind == WindowTable.kind:
@@ -95,9 +95,10 @@ class KeptRows:
     # -- states whose entries become one where rows are equal now --------------------------------------------------
 
     def _side(self, entries: Entries, stamped: bool) -> Entries:
-        """A side of a join: (row, or what it is unique by) -> the row, or how often it is there; with its partners."""
+        """A side of a join: (row, or its unique columns) -> the row, or the number of its copies; with its number of
+        partners."""
         found: dict[Row, tuple[int, int, int]] = {}
-        """row -> (how often it is there, its partners, when it was written): rows that are equal have the same ones"""
+        """row -> (number of copies, number of partners, time of the write in ms); rows that become equal are merged"""
         for key, value in entries.items():
             stamp, value = value if stamped else (0, value)
             first, partners = value if self.before.counts else (value, 0)
@@ -114,7 +115,7 @@ class KeptRows:
         return made
 
     def _placed(self, entries: Entries, stamped: bool) -> Entries:
-        """Rows with their places of arrival, under what they are equal by."""
+        """Rows with their arrival numbers, by the columns in which equal rows agree."""
         made: Entries = {}
         for name, value in entries.items():
             stamp, (places, row) = value if stamped else (0, value)
@@ -127,7 +128,7 @@ class KeptRows:
         return made
 
     def _arrivals(self, entries: Entries, stamped: bool) -> Entries:
-        """Row -> the numbers with which it arrived."""
+        """Row -> its arrival numbers."""
         made: Entries = {}
         for name, value in entries.items():
             stamp, numbers = value if stamped else (0, value)
@@ -154,13 +155,13 @@ _FORMS: dict[str, Callable[[KeptRows, Any], Any]] = {
     WITH_RESULTS: _with_results,
     TIMED: lambda kept, value: (value[0], kept.cut(value[1])),
 }
-"""what a form does with the value at an address"""
+"""form of a state -> function that converts the value at an address"""
 
 
 def kept_rows(before: StoredRows, now: StoredRows) -> KeptRows:
-    """What of stored rows goes on.
+    """The conversion of rows that an earlier query stored.
 
-    :raises NotKeptError: they lack something that is needed now.
+    :raises NotKeptError: the rows lack a column that is needed now.
     """
     if before.form != now.form or before.counts != now.counts:
         raise NotKeptError(f"keeps {now.what} in another way: other kinds of changes come, or others are given")

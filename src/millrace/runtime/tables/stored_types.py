@@ -1,4 +1,4 @@
-"""Which types hold all values of others, so that what was stored of these can go on."""
+"""Which types contain all values of other types, so that stored values can be reused."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ _SIZED = re.compile(r"^(DECIMAL|VARCHAR|decimal)\d*\((\d+)(?:, ?(\d+))?\)$")
 
 
 class NotKeptError(Exception):
-    """The state can't go on; the text says why, as the end of "its query ..."."""
+    """Stored state can't be reused; the text gives the reason, as the end of "its query ..."."""
 
 
 def widens(before: str, now: str) -> bool:
-    """Whether a type has all values of another one, and each is the same."""
+    """Whether a type contains all values of another one, unchanged."""
     if before == now:
         return True
     if before in _WHOLE and now in _WHOLE:

@@ -1,4 +1,4 @@
-"""Between a DataStream of single elements and batches of rows."""
+"""Converts between a DataStream of single elements and batches of rows."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 
 @dataclass(frozen=True, kw_only=True)
 class FromElements(TableConfig):
-    """A ``StreamScan`` node: elements become rows. Watermarks pass."""
+    """The description of a ``StreamScan`` node: elements become rows. Watermarks pass unchanged."""
 
     columns: Schema
-    """of the elements: their fields, or one column for elements without fields"""
+    """the elements' fields, or one column for elements without fields"""
     single: bool = False
     """whether an element is the value of the only column"""
     changelog: bool = False
-    """whether the kinds of ``Row`` elements count; else all are insertions"""
+    """whether the kinds of ``Row`` elements are used; else all rows are insertions"""
     timestamps: bool = False
-    """whether there is one more column: the timestamp of each element, TIMESTAMP_LTZ(3), NULL without"""
+    """whether there is a last column with the timestamp of each element, TIMESTAMP_LTZ(3), NULL if it has none"""
 
     def operator(self) -> FromElementsOperator:
         return FromElementsOperator(self)
@@ -63,7 +63,7 @@ class FromElementsOperator(TableOperator[FromElements]):
 
 
 def columns_of(values: Sequence[Any], columns: Schema, single: bool) -> list[pa.Array]:
-    """Elements of a stream, at least one, as columns; ``single``: each is the value of the only column."""
+    """Elements of a stream, at least one, as columns. ``single``: each element is the value of the only column."""
     if single:
         return [_column(values, columns[0].type)]
     fields = _fields_of([column.name for column in columns])
@@ -72,7 +72,7 @@ def columns_of(values: Sequence[Any], columns: Schema, single: bool) -> list[pa.
 
 
 def some_columns_of(values: Sequence[Any], columns: Schema, single: bool, wanted: Sequence[int]) -> list[Any]:
-    """The same with only some of the columns; None takes the place of the others."""
+    """As ``columns_of``, but only the columns with the indexes ``wanted``; None takes the place of the others."""
     found: list[Any] = [None] * len(columns)
     cells = None if single else _plain_cells(values, [column.name for column in columns])
     if cells is None:
@@ -86,7 +86,7 @@ def some_columns_of(values: Sequence[Any], columns: Schema, single: bool, wanted
 
 
 def _plain_cells(values: Sequence[Any], names: list[str]) -> Sequence[Any] | None:
-    """The fields of all elements by their places, where these are rows with just these names, or tuples."""
+    """The fields of all elements by index, if all are rows with exactly these names, or tuples; else None."""
     first = values[0]
     if first.__class__ is Row:
         return [row._values for row in values] if all(_is_row_of(names, row) for row in values) else None
@@ -100,7 +100,7 @@ def _is_row_of(names: list[str], row: Any) -> bool:
 
 
 def _fields_of(names: list[str]) -> Callable[[Any], Sequence[Any]]:
-    """What gives the fields of an element, of whatever form it is."""
+    """A function that gives the fields of an element of any form."""
 
     def fields(element: Any) -> Sequence[Any]:
         if isinstance(element, Row):
@@ -128,15 +128,15 @@ def _moment(instant: Instant) -> datetime.datetime:
 
 @dataclass(frozen=True, kw_only=True)
 class ToElements(TableConfig):
-    """A table as a DataStream: rows become ``Row`` elements, with their kinds."""
+    """Converts a table to a DataStream: rows become ``Row`` elements, with their kinds."""
 
     columns: Schema
     time: int | None = None
-    """the column with the event time, which becomes the timestamp of the elements"""
+    """index of the event-time column, which becomes the timestamp of the elements; None: no timestamps"""
     append_only: bool = False
-    """whether changes are refused"""
+    """whether changes other than insertions are an error"""
     pairs: bool = False
-    """(True, row) for what is added, (False, row) for what is taken back"""
+    """whether elements are (True, row) for an added row and (False, row) for a retracted one"""
 
     def operator(self) -> ToElementsOperator:
         return ToElementsOperator(self)

@@ -1,4 +1,4 @@
-"""What a table demands of values, also of those inside ROW, ARRAY and MAP: NOT NULL, and lengths."""
+"""The constraints of a table on values, including those inside ROW, ARRAY and MAP: NOT NULL, and lengths."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Wrong:
-    """A value that a table cannot take."""
+    """A value that violates a constraint."""
 
     place: str
-    """``a.b[0]``, ``a.m[key]``"""
+    """path of the value: ``a.b[0]``, ``a.m[key]``"""
     type: DataType
     value: Any
 
 
 def is_sized(data_type: DataType) -> bool:
-    """Whether values may be too long."""
+    """Whether values of a type can be too long."""
     return isinstance(data_type, _SIZED) and data_type.length != t.MAX_LENGTH
 
 
 def is_fixed(data_type: DataType) -> bool:
-    """Whether values may be too short, too."""
+    """Whether values of a type can also be too short."""
     return isinstance(data_type, _FIXED)
 
 
 @dataclass(frozen=True)
 class Demands:
-    """Checks columns, down to the types that are looked into.
+    """Checks columns, and the values inside them as far as ``nested`` says.
 
     :param nested: IGNORE, ROWS or ROWS_AND_COLLECTIONS.
     """
@@ -51,7 +51,7 @@ class Demands:
     nested: str = IGNORE
 
     def parts(self, data_type: DataType) -> list[DataType]:
-        """The types inside that are looked into."""
+        """The types inside a type that are checked, too."""
         if isinstance(data_type, t.RowType) and self.nested != IGNORE:
             return [field.data_type for field in data_type.fields]
         if self.nested != ROWS_AND_COLLECTIONS:
@@ -61,22 +61,22 @@ class Demands:
         return [data_type.element_type] if isinstance(data_type, t.ArrayType) else []
 
     def any_of(self, data_type: DataType, test: Callable[[DataType], bool]) -> bool:
-        """Whether a test holds for a type, or for one inside that is looked into."""
+        """Whether a test holds for a type, or for a checked type inside it."""
         return test(data_type) or any(self.any_of(part, test) for part in self.parts(data_type))
 
     def trims_in_collection(self, data_type: DataType) -> bool:
-        """Whether a length inside of ARRAY or MAP is looked at."""
+        """Whether a length inside ARRAY or MAP is checked."""
         within = isinstance(data_type, (t.ArrayType, t.MapType)) and self.any_of(data_type, is_sized)
         return within or any(map(self.trims_in_collection, self.parts(data_type)))
 
     def nulls(self, column: pa.Array, data_type: DataType) -> Mask:
-        """Where a NULL is that may not be, in the value or inside of it."""
+        """Where a NULL is not allowed, in a value or inside it."""
         valid = column.is_valid().to_numpy(zero_copy_only=False)
         own = np.zeros(len(column), bool) if data_type.is_nullable else ~valid
         return own | self._inside(column, data_type, self.nulls)
 
     def lengths(self, column: pa.Array, data_type: DataType) -> Mask:
-        """Where a length is wrong, of the value or inside of it."""
+        """Where a length is wrong, of a value or inside it."""
         if not is_sized(data_type):
             return self._inside(column, data_type, self.lengths)
         length: int = data_type.length  # type: ignore[attr-defined]
@@ -86,7 +86,7 @@ class Demands:
         return found
 
     def sized(self, column: pa.Array, data_type: DataType) -> pa.Array:
-        """Values cut and filled up to their lengths, also inside of rows."""
+        """Values cut and padded to their lengths, also inside rows."""
         if is_sized(data_type):
             return _sized(column, data_type)
         if not isinstance(data_type, t.RowType) or not self.parts(data_type) or not self.any_of(data_type, is_sized):
@@ -96,7 +96,7 @@ class Demands:
         return pa.StructArray.from_arrays(fields, fields=list(column.type), mask=column.is_null())
 
     def first(self, value: Any, data_type: DataType, place: str, length: bool) -> Wrong | None:
-        """The first value that is wrong, which stands at a place."""
+        """The first value that violates a constraint, with its path; None: there is none."""
         if value is None:
             return None if data_type.is_nullable or length else Wrong(place, data_type, None)
         if length and is_sized(data_type):
@@ -125,7 +125,7 @@ class Demands:
         return found
 
     def _values(self, value: Any, data_type: DataType, place: str) -> Iterator[tuple[str, DataType, Any]]:
-        """The values inside, with their places and types."""
+        """The values inside a value, with their paths and types."""
         kinds = self.parts(data_type)
         if not kinds:
             return
@@ -142,7 +142,7 @@ class Demands:
 
 
 def _as_list(column: pa.Array) -> pa.Array:
-    """A MAP as an ARRAY of its entries: Arrow takes no MAP apart."""
+    """A MAP as an ARRAY of its entries, because Arrow has no functions to take a MAP apart."""
     entry = pa.struct([pa.field("key", column.type.key_type, False), pa.field("value", column.type.item_type)])
     return column.cast(pa.list_(entry))
 

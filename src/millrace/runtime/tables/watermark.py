@@ -1,7 +1,7 @@
-"""WATERMARK FOR a column: event time begins here.
+"""WATERMARK FOR a column: assigns event time to the rows of a table.
 
-As for a ``DataStream`` there is one watermark a batch, after its rows: the largest value of the expression so far. A
-row is late if its time is at or before the watermark. It is made by an operator of its own, or inside the source by a
+As for a ``DataStream`` there is one watermark per batch, after its rows: the largest value of the expression so far. A
+row is late if its time is at or before the watermark. Watermarks are made by an operator, or within the source by a
 generator for each split.
 """
 
@@ -27,14 +27,14 @@ from millrace.runtime.tables.base import Environment, TableConfig, TableOperator
 from millrace.util.skipped import SKIPPED_METRIC
 
 Capped = Callable[[list[int], Sequence[Any]], list[int]]
-"""(watermarks of rows in ms, the rows) -> the same, of those that are too far ahead a smaller one"""
+"""(watermarks of rows in ms, the rows) -> the watermarks, with lower ones for those that jump too far ahead"""
 _SHOWN = 500
-"""characters of a row"""
+"""the most characters of a row in the log"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LeaveOutNoTimes(TableConfig):
-    """Rows whose time attribute is NULL are left out and counted."""
+    """Rows with a NULL time attribute are dropped and counted."""
 
     column: int
 
@@ -58,18 +58,18 @@ class LeaveOutOperator(TableOperator[LeaveOutNoTimes]):
 
 @dataclass(frozen=True, kw_only=True)
 class WatermarkAssigner(TableConfig):
-    """Rows pass as they are. The watermarks of the input end here, but for the last one."""
+    """Rows pass unchanged. The watermarks of the input are replaced, except for the last one."""
 
     column: int
-    """the time attribute, a timestamp"""
+    """index of the time attribute, a timestamp"""
     names: tuple[str, ...] = ()
-    """of the columns, for errors"""
+    """names of the columns, for errors"""
     expression: Rex
-    """the watermark that follows from a row, a timestamp; NULL for none"""
+    """the watermark that a row implies, a timestamp; NULL: none"""
     idle_timeout: int = 0
-    """ms without rows until the stream counts as idle (``table.exec.source.idle-timeout``); 0: never"""
+    """time in ms without rows after which the stream is idle (``table.exec.source.idle-timeout``); 0: never"""
     max_jump: int | None = None
-    """ms that event time may jump ahead"""
+    """how far event time may jump ahead (ms); None: no limit"""
 
     def operator(self) -> WatermarkOperator:
         return WatermarkOperator(self)
@@ -79,7 +79,7 @@ class WatermarkOperator(TableOperator[WatermarkAssigner]):
     def setup(self, context: Any, output: Any) -> None:
         super().setup(context, output)
         self._largest = self._next = MIN_TIMESTAMP
-        """the watermark, and the one that is due"""
+        """the last emitted watermark, and the one that is due (ms)"""
         self._pause = Pause()
         self._cap = None if self.config.max_jump is None else TimeJumps(self.config.max_jump)
         self._jumps = JumpsIgnored(context)
@@ -120,7 +120,7 @@ class WatermarkOperator(TableOperator[WatermarkAssigner]):
             self.output.mark(watermark)
 
     def process_status(self, status: Status) -> None:
-        """The input's status says nothing about the event time that begins here."""
+        """The input's status says nothing about event time, which begins at this operator."""
 
     def tick(self, now: int) -> None:
         timeout = self.config.idle_timeout
@@ -158,16 +158,16 @@ class WatermarkOperator(TableOperator[WatermarkAssigner]):
 class RowsWatermarks(WatermarkGenerator):
     """Makes the watermarks of a split.
 
-    :ivar time: the time attribute, an expression over the columns of the source; ``expression`` the watermark.
+    :ivar time: the time attribute, an expression over the columns of the source; ``expression`` is the watermark.
     """
 
     time: Rex
     expression: Rex
     environment: Environment
     names: tuple[str, ...] = ()
-    """of the columns, for errors"""
+    """names of the columns, for errors"""
     leaves_out: bool = False
-    """whether rows without a time are left out, behind the source"""
+    """whether rows without a time are dropped later, by an operator after the source"""
     stateless = True
 
     def __call__(self) -> RowsWatermarks:
@@ -175,10 +175,10 @@ class RowsWatermarks(WatermarkGenerator):
         return self
 
     def on_values(self, values: list[Rows], output: WatermarkOutput, capped: Capped | None = None) -> None:
-        """Batches that have come together: one watermark follows them, since to compute one costs as much for few rows
-        as for many.
+        """Process batches that arrived together. One watermark follows them, because computing it costs as much for few
+        rows as for many.
 
-        :param capped: the credible ones of the rows' watermarks.
+        :param capped: limits the rows' watermarks to credible ones.
         """
         self._follow(concat(values), output, capped)
 
@@ -201,7 +201,7 @@ class RowsWatermarks(WatermarkGenerator):
             output.emit_watermark(largest)
 
     def on_periodic_emit(self, output: WatermarkOutput) -> None:
-        """All is said by then."""
+        """Does nothing: every watermark was emitted with its batches."""
 
 
 def _no_time(column: str, rows: Rows, names: Sequence[str], times: pa.Array) -> ValueError:
@@ -221,7 +221,7 @@ def _millis(watermarks: pa.Array) -> list[int]:
 
 
 class _Shown(Sequence[Any]):
-    """Rows as the log shows them."""
+    """Rows in the form that the log shows."""
 
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
@@ -234,6 +234,6 @@ class _Shown(Sequence[Any]):
 
 
 def _largest(watermarks: pa.Array) -> int | None:
-    """in ms"""
+    """The largest watermark (ms); None: there is none."""
     largest = pc.max(watermarks.view(pa.int64())).as_py()
     return None if largest is None else int(largest // 1000)

@@ -1,1 +1,1 @@
-"""Tasks: operators wired together, run for one epoch after the other, kept between epochs."""
+"""Tasks: operators wired together, run for one epoch after the other, and reused between epochs."""

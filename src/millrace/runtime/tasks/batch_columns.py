@@ -1,6 +1,6 @@
-"""The input of a keyed operator of batch mode: elements in columns, brought together by key.
+"""Groups the input of a keyed operator by key in batch mode, with elements in columns.
 
-Elements are put together and taken apart as they travel, and become objects when they are used.
+Elements are stored and rearranged as the columns that they travel in, and become objects when they are used.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from millrace.runtime.exchange.codec import Packed, packed
 # Elements in columns
 
 MANY = 4_096
-"""From here on it pays to have numbers without an object each."""
+"""Number of values from which on plain numbers are moved into arrays, without an object for each."""
 
 
 class Columns:
-    """Elements in the order of their arrival."""
+    """Elements in columns, in the order of arrival."""
 
     def __init__(self) -> None:
         self.keys: list[Any] = []
         self.timestamps: list[int | None] | None = None
         self._columns: list[Any] = []
         self._form: tuple[int, Any, bool] | None = None
-        """what the columns mean; None: there are no elements"""
+        """the form of the columns, as in ``Packed``; None: there are no elements"""
 
     def __len__(self) -> int:
         return len(self.keys)
 
     def add(self, elements: Packed) -> None:
-        """Put elements behind those that are here."""
+        """Append elements."""
         count = len(elements.keys or ())
         if not count:
             return
@@ -53,12 +53,12 @@ class Columns:
             column += more
 
     def _become_values(self) -> None:
-        """Elements of several forms only have in common that they are objects."""
+        """Convert the columns to objects, since elements of several forms have no other form in common."""
         everything = packed(Chunk(self.whole().values(), self.timestamps, self.keys))
         self._columns, self._form = everything.columns, (everything.form, everything.names, everything.plain)
 
     def whole(self) -> Packed:
-        """All elements; to be called when nothing is added any more."""
+        """All elements; to be called when no more are added."""
         if self._form is None:
             return packed(Chunk([], None, []))
         form, names, plain = self._form
@@ -66,7 +66,7 @@ class Columns:
 
 
 def take(elements: Packed, places: Any) -> Packed:
-    """Some of the elements, in any order. ``places``: a list, or an array of numpy."""
+    """Some of the elements, in any order. ``places``: their indexes, as a list or a numpy array."""
     order = places if isinstance(places, list) else places.tolist()
     return Packed(
         elements.form,
@@ -86,7 +86,7 @@ def _take(column: Any, places: Any, order: list[int]) -> list[Any]:
 
 
 def compact(elements: Packed) -> Packed:
-    """The same with plain numbers in arrays: elements that are taken out in another order lie side by side."""
+    """The elements with plain numbers in arrays, so that taking them out in another order reads neighbouring memory."""
     columns = [_compact(column) for column in elements.columns]
     timestamps: Any = None if elements.timestamps is None else _compact(elements.timestamps)
     return elements._replace(columns=columns, timestamps=timestamps)
@@ -110,19 +110,19 @@ def _compact(column: list[Any]) -> Any:
 
 
 class Groups(NamedTuple):
-    """Places of elements, key by key."""
+    """The indexes of elements, key by key."""
 
     places: Any
-    """a list, or an array of numpy"""
+    """indexes of elements, as a list or a numpy array"""
     bounds: list[int]
-    """where the keys begin in ``places``, and at last the end"""
+    """positions in ``places`` at which the keys begin, and the end"""
 
     def sizes(self) -> list[int]:
-        """How many elements each key has."""
+        """The number of elements of each key."""
         return [end - start for start, end in pairwise(self.bounds)]
 
     def firsts(self) -> list[int]:
-        """One place of each key."""
+        """The index of one element of each key."""
         places = self.places
         if isinstance(places, list):
             return [places[start] for start in self.bounds[:-1]]
@@ -130,7 +130,7 @@ class Groups(NamedTuple):
         return firsts
 
     def rounds(self, size: int) -> Iterator[Groups]:
-        """Whole keys with so many elements together, or a little more."""
+        """Split into groups of whole keys with ``size`` elements together, or a little more."""
         bounds, first = self.bounds, 0
         while first + 1 < len(bounds):
             start = bounds[first]
@@ -141,9 +141,9 @@ class Groups(NamedTuple):
 
 
 def groups_of(keys: list[Any], timestamps: list[int | None] | None) -> Groups:
-    """The elements of each key, in the order of time (without one they come first) and then of their places.
+    """The elements of each key, by time (elements without a timestamp first) and then by index.
 
-    Keys are in the order of their first places.
+    Keys are in the order of their first elements.
     """
     times = None if timestamps is None else sort_keys(timestamps)
     found = None
@@ -153,8 +153,8 @@ def groups_of(keys: list[Any], timestamps: list[int | None] | None) -> Groups:
 
 
 def _by_columns(keys: list[Any], times: list[int] | None) -> Groups | None:
-    """Several times as fast as a dict of lists, which lie all over the memory. None: there are keys or times that don't
-    fit into columns."""
+    """As ``groups_of``, several times as fast as a dict of lists, which are scattered in memory. None: keys or times
+    don't fit into columns."""
     import numpy as np
     import pyarrow as pa
 
@@ -180,7 +180,7 @@ def _by_dict(keys: list[Any], times: list[int] | None) -> Groups:
 
 
 def positions(keys: Iterable[Hashable]) -> dict[Any, list[int]]:
-    """Key -> its places, keys in the order of their first ones."""
+    """Key -> indexes of its elements; keys are in the order of their first elements."""
     found: dict[Any, list[int]] = defaultdict(list)
     for place, key in enumerate(keys):
         found[key].append(place)
@@ -188,7 +188,7 @@ def positions(keys: Iterable[Hashable]) -> dict[Any, list[int]]:
 
 
 def sort_keys(timestamps: list[int | None]) -> list[int]:
-    """What to sort by: elements without a timestamp come first, as in Flink."""
+    """Sort keys for timestamps (ms): as in Flink, elements without a timestamp come first."""
     if None in timestamps:
         return [MIN_TIMESTAMP if time is None else time for time in timestamps]
     return timestamps  # type: ignore[return-value]
@@ -197,29 +197,29 @@ def sort_keys(timestamps: list[int | None]) -> list[int]:
 # Elements by key
 
 ROUND = 16_384
-"""Elements that an operator gets at once, if the keys are small."""
+"""The number of elements that an operator gets at once, if the keys are small."""
 
 
 class KeyedChunk(NamedTuple):
-    """Elements of one key after the other, for an operator of batch mode."""
+    """Elements of one key after the other, for an operator in batch mode."""
 
     chunk: Chunk
     inputs: list[int] | None
-    """the input of each element; None: all of input 0"""
+    """the input of each element; None: input 0 for all"""
     complete: bool
-    """whether nothing more comes for any of its keys; else its last key goes on"""
+    """whether no more elements follow for any of its keys; else its last key continues in the next chunk"""
 
 
 class Elements:
-    """Elements in the order of their arrival, those of input 0 first."""
+    """Elements in the order of arrival, those of input 0 first."""
 
     def __init__(self) -> None:
         self._columns = Columns()
         self._second: int | None = None
-        """where input 1 begins; None: it has nothing"""
+        """index of the first element of input 1; None: it has no elements"""
 
     def add(self, input: int, elements: Packed) -> None:
-        """Add elements. Inputs come in their order."""
+        """Add elements. All elements of input 0 must come before those of input 1."""
         if input and self._second is None:
             self._second = len(self._columns)
         self._columns.add(elements)
@@ -227,8 +227,8 @@ class Elements:
     def by_key(self) -> Iterator[KeyedChunk]:
         """All elements, one key after the other in the order of their first elements.
 
-        Those of a key are in the order of time, as Flink's batch mode has them; those of the same time, or without, in
-        the order of inputs and arrival. One object stands for all elements' key.
+        Elements of a key are in the order of time, as in Flink's batch mode; those with equal timestamps, or without,
+        in the order of inputs and arrival. All elements of a key share one key object.
         """
         elements = self._columns.whole()
         if not elements.keys:

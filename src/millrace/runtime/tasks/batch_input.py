@@ -1,8 +1,9 @@
-"""What arrives for one keyed operator in a batch job, and is given to it key by key when all of it is there.
+"""Buffers the input of a keyed operator in a batch job, and gives it to the operator key by key when all of it is
+there.
 
-Memory is bounded: what is more goes to a file that is cut by a hash of the keys, and is then handled part by part. A
-part that is still too large is cut again by another hash. A single key that has more than memory holds is merged from
-sorted runs, in the order of time.
+Memory is bounded: further elements go to a file that is divided by a hash of the keys, and is then processed part by
+part. A part that is still too large is divided again by another hash. A single key with more elements than fit into
+memory is merged from sorted runs, in the order of time.
 """
 
 from __future__ import annotations
@@ -25,11 +26,12 @@ from millrace.runtime.tasks.waiting import Channel
 from millrace.runtime.tasks.wiring import Gate
 
 ENVIRONMENT = "SPARK_LOCAL_DIRS"
-"""Spark tells its Python workers where its own shuffle files are: a disk that was chosen for such things."""
+"""Environment variable with the directories of Spark's shuffle files, which Spark sets for its Python workers: a disk
+chosen for temporary data."""
 
 
 def scratch_file() -> BinaryIO:
-    """A new file without a name, on the disk for temporary data: it is gone when it is closed, or the process is."""
+    """A new unnamed file on the disk for temporary data: it is deleted when it is closed, or its process ends."""
     places = [place for place in os.environ.get(ENVIRONMENT, "").split(",") if os.access(place, os.W_OK)]
     return cast(BinaryIO, tempfile.TemporaryFile(dir=places[0] if places else None))
 
@@ -38,14 +40,14 @@ def scratch_file() -> BinaryIO:
 
 BUCKET_BITS = 6
 BUCKETS = 2**BUCKET_BITS
-"""Parts of one file; one that is still too large is cut into as many again, and so on."""
+"""The number of parts of one file; a part that is still too large is divided into as many again."""
 HASH_BITS, GOLDEN = 64, 0x9E3779B97F4A7C15
 LEVELS = 8
-"""How often a part can be cut: beyond that its keys have one and the same hash."""
+"""The most times that a part can be divided: beyond that its keys have the same hash."""
 FLUSH_ELEMENTS, FLUSH_BYTES = 262_144, 4 * 1024 * 1024
-"""How much is gathered before all buckets go to the file."""
+"""The numbers of gathered elements and bytes at which all buckets are written to the file."""
 HEAVY_SHARE = 8
-"""A key that has one in so many elements gets a bucket of its own: no hash could cut that further."""
+"""A key with at least 1/``HEAVY_SHARE`` of the elements gets a bucket of its own, because no hash could divide it."""
 
 
 class Segment(NamedTuple):
@@ -63,19 +65,19 @@ class Part:
         self._file = file
         self._segments = segments
         self.one_key = one_key
-        """whether all elements are of one key"""
+        """whether all elements have the same key"""
 
     def payloads(self) -> Iterator[tuple[int, bytes]]:
-        """(input, encoded chunk), the inputs one after the other, each in the order of arrival."""
+        """(input, encoded chunk): the inputs one after the other, each in the order of arrival."""
         for segment in sorted(self._segments, key=lambda segment: segment.input):
             self._file.seek(segment.offset)
             yield segment.input, self._file.read(segment.size)
 
 
 class Buckets:
-    """A file of elements, cut by key.
+    """A file of elements, divided by key.
 
-    :param level: how often they were cut before: every level cuts by another hash.
+    :param level: how often the elements were divided before: every level uses another hash.
     :param sample: some of the keys.
     """
 
@@ -90,7 +92,7 @@ class Buckets:
         self._elements = self._bytes = 0
 
     def add(self, input: int, elements: Packed, size: int) -> None:
-        """Add elements; ``size`` is what they had about when encoded (bytes)."""
+        """Add elements; ``size`` is their approximate encoded size in bytes."""
         keys = elements.keys or []
         for bucket, places in positions(self._buckets_of(keys)).items():
             waiting = self._waiting.get((bucket, input))
@@ -103,8 +105,9 @@ class Buckets:
             self._flush()
 
     def _buckets_of(self, keys: list[Any]) -> list[int]:
-        # Python's own hash will do, since no other process sees the file. It follows equality, as a dict does. Each
-        # level takes other bits of its product with the golden ratio: neighbouring numbers are hashes of themselves.
+        # Python's own hash is enough, since no other process reads the file. It follows equality, as in a dict. Each
+        # level uses other bits of its product with the golden ratio, because neighbouring numbers are hashes of
+        # themselves.
         shift, heavy = HASH_BITS - BUCKET_BITS * (self._level + 1), self._heavy
         buckets = [(hash(key) * GOLDEN >> shift) % BUCKETS for key in keys]
         if heavy:
@@ -121,7 +124,7 @@ class Buckets:
         self._elements = self._bytes = 0
 
     def parts(self) -> Iterator[Part]:
-        """All that was added, part by part: no key is in two of them."""
+        """All elements, part by part; no key is in two parts."""
         self._flush()
         for bucket, segments in enumerate(self._segments):
             if segments:
@@ -132,7 +135,7 @@ class Buckets:
 
 
 def _heavy_key(sample: list[Any]) -> frozenset[Any]:
-    """The key with most elements, if these are many."""
+    """The key with the most elements, if it has a large share."""
     [(key, count)] = Counter(sample).most_common(1)
     return frozenset([key]) if count * HEAVY_SHARE >= len(sample) else frozenset()
 
@@ -140,26 +143,27 @@ def _heavy_key(sample: list[Any]) -> frozenset[Any]:
 # A key with more than memory holds
 
 SEGMENT = 4_096
-"""Elements of a run that are in memory at a time while runs are merged."""
+"""The number of elements of a run that are in memory while runs are merged."""
 
 Element = tuple[int, int | None, int, Any]
-"""(time to sort by, timestamp, input, value)"""
+"""(sort key of the time, timestamp, input, value)"""
 
 
 class _Run(NamedTuple):
-    """Elements in the order of time."""
+    """A sorted run: elements in the order of time."""
 
     places: tuple[tuple[int, int], ...]
-    """(offset, size) of its segments in the file"""
+    """(offset, size) of the run's segments in the file"""
     first: int
-    """time of the first element"""
+    """sort key of the first element's time"""
     last: int
 
 
 def in_order(payloads: Iterable[tuple[int, bytes]], run_bytes: int) -> Iterator[KeyedChunk]:
-    """The elements of encoded chunks (each with its input), all of one key: sorted runs go to a file and are merged.
+    """Sort the elements of encoded chunks (each with its input), all of one key: sorted runs are written to a file and
+    merged.
 
-    :param run_bytes: how much (encoded) is sorted at a time.
+    :param run_bytes: encoded bytes that are sorted at a time.
     """
     with scratch_file() as file:
         key, runs = None, []
@@ -224,14 +228,14 @@ def _keyed(key: Any, elements: list[Element], complete: bool) -> KeyedChunk:
 # The input of an operator
 
 HOLD_BYTES = 8 * 1024 * 1024
-"""Encoded elements that are in memory at a time; as objects they are twenty times as large, or more."""
+"""The encoded bytes that are in memory at a time; as objects the elements take twenty times as much, or more."""
 
 
 class KeyedInput(ABC):
-    """The keyed inputs of one operator, or one part of them.
+    """The keyed inputs of one operator, or a part of them.
 
-    :param hold: how much of them may be in memory (bytes, encoded).
-    :param level: how often they have been cut.
+    :param hold: how many encoded bytes may be in memory.
+    :param level: how often they have been divided.
     """
 
     def __init__(self, gate: Gate, hold: int, level: int = 0) -> None:
@@ -241,20 +245,20 @@ class KeyedInput(ABC):
         self._hold = hold
         self._level = level
         self._cut: Buckets | None = None
-        """what is too much for memory"""
+        """the elements that did not fit into memory"""
         self._marks: list[tuple[Channel, Mark]] = []
-        """what the channels said between their elements: for the end, where a batch job has all of it"""
+        """marks of the channels; they are processed at the end, when a batch job has all its input"""
 
     @abstractmethod
     def add(self, payload: bytes, input: int, channel: Channel | None = None) -> None:
-        """Elements of a channel, or of the file of a larger part."""
+        """Add the elements of a packet, or of the file of a larger part."""
 
     @abstractmethod
     def _finish(self) -> Iterator[None]:
-        """Handle what is in memory; after that all else is in the file."""
+        """Process the elements in memory; after that all others are in the file."""
 
     def run(self) -> Iterator[None]:
-        """Everything has arrived: handle it. Control comes back now and then, so that results can go on."""
+        """Process the input, when everything has arrived. Each ``yield`` lets the task pass on the results so far."""
         try:
             yield from self._finish()
             if self._cut is not None:
@@ -276,7 +280,7 @@ class KeyedInput(ABC):
             deeper.close()
 
     def close(self) -> None:
-        """Delete what is in files."""
+        """Delete the files."""
         if self._cut is not None:
             self._cut.close()
 
@@ -295,7 +299,7 @@ class KeyedInput(ABC):
 
 
 class HeldInput(KeyedInput):
-    """For operators that take one key after the other: nothing is handled before all of it is there."""
+    """The input of operators that take one key after the other: nothing is processed before all of it is there."""
 
     def __init__(self, gate: Gate, hold: int, level: int = 0) -> None:
         super().__init__(gate, hold, level)
@@ -343,13 +347,14 @@ class HeldInput(KeyedInput):
 
 
 class FoldedInput(KeyedInput):
-    """For operators that keep less of a key than its elements, and give its results at the end: what arrives is folded
-    at once. When their state has become large they get no new keys; the elements of those are put aside."""
+    """The input of operators that fold the elements of a key, and emit the results at the end: elements are folded
+    as they arrive. When the operator's state has become large it gets no new keys; elements of further keys are put
+    aside."""
 
     def __init__(self, gate: Gate, hold: int, level: int = 0) -> None:
         super().__init__(gate, hold, level)
         self._known: Collection[Any] | None = None
-        """the keys that the operator has, when it gets no new ones"""
+        """the keys that the operator has, once it gets no new ones; None: it still does"""
 
     def add(self, payload: bytes, input: int, channel: Channel | None = None) -> None:
         elements = self._decoded(payload, channel)
@@ -382,6 +387,6 @@ def _chunk(elements: Packed) -> Chunk:
 
 
 def keyed_input(gate: Gate, hold: int) -> KeyedInput:
-    """What suits the operator behind a gate."""
+    """The input for the operator behind a gate."""
     assert isinstance(gate.operator, ByKey)
     return (FoldedInput if gate.operator.folds else HeldInput)(gate, hold)

@@ -1,18 +1,19 @@
-"""A task in flow: all tasks of a job work at the same time, and an epoch is a mark that goes through the stream.
+"""A task in flow: all tasks of a job run at the same time, and an epoch ends with a mark that passes through the
+stream.
 
-It is a state machine: it has no threads, waits for nobody and knows no time but what it is told. Whoever turns it hands
-it packets, marks and credit as they come, and calls ``step`` as long as there is something to do. A step does one piece
-of one input, or ends a slice. What shall go to other tasks lies in ``out`` afterwards.
+The task is a state machine: it has no threads, never waits, and gets the time as an argument. The code that drives it
+passes it packets, marks and credit as they arrive, and calls ``step`` as long as there is something to do. A step
+processes one piece of one input, or ends a slice. Frames for other tasks are in ``out`` afterwards.
 
-An input has its turn only if all that it can reach within the task has room, so nothing waits inside an operator. An
-epoch ends in a task when it has ended in all tasks before it: sources are told so by the driver, the others by the mark
-behind the last packet of each channel.
+An input gets its turn only if everything that it can reach within the task has room, so nothing waits inside an
+operator. An epoch ends in a task when it has ended in all tasks before it: the driver ends it for sources, and the mark
+after the last packet of each channel ends it for other inputs.
 
-The first epoch of a bounded job is *aligned*: tasks wait until everything of it has arrived, and take it in the order
-in which stages that run one after the other would. So a job that ends within it has the changelog that it always has.
+The first epoch of a bounded job is *aligned*: tasks wait until all its input has arrived, and process it in the order
+of stages that run one after the other. So a job that ends within this epoch always has the same changelog.
 
-A task that is too slow for what has come does not hold up the epoch: 250 ms after the last mark the rest is put off. It
-waits at the gates as a part of the task's state, and is taken up in the next epoch.
+A task that is too slow for its input does not delay the epoch: 250 ms after the last mark the rest is put off. It waits
+at the gates as a part of the task's state, and is processed in the next epoch.
 """
 
 from __future__ import annotations
@@ -46,22 +47,23 @@ from millrace.runtime.tasks.task_figures import OTHER, PRESSED, READING, of_oper
 from millrace.runtime.tasks.wiring import Gate
 
 SLICE_NANOSECONDS = 5_000_000
-"""How long a slice is at most, where nothing else is said."""
+"""The longest slice (ns), where no buffer timeout is configured."""
 WIDE, WIDE_NANOSECONDS = 64, 100_000_000
-"""With more receivers than this a slice takes so long at least."""
+"""With more receivers than ``WIDE`` a slice lasts at least ``WIDE_NANOSECONDS``."""
 PAUSE_NANOSECONDS = 4_000_000
-"""How long what is new in a source waits for more at most."""
+"""The longest time that new input of a source waits for more (ns)."""
 LATE_NANOSECONDS = 250_000_000
-"""How long a task goes on with an epoch that has ended before it; what it has not done by then is put off."""
+"""How long a task continues with an epoch that has ended before it (ns); the rest is then put off."""
 BRIEF_MS = 250
-"""How long a task works in an aligned epoch if its elements are slow: results are seen at its end, and a job that goes
-on for longer has no use for an order in which stages take turns."""
+"""How long a task works in an aligned epoch if its elements are slow (ms): results are visible only at its end, and a
+job that runs on needs no order of stages."""
 SLOW_ELEMENTS, SLOW_NANOSECONDS, LONG_NANOSECONDS = 64, 500_000, 400_000_000
-"""So many elements that take so long each, or one that takes so long, are slow ones."""
+"""Elements count as slow if ``SLOW_ELEMENTS`` of them take ``SLOW_NANOSECONDS`` each, or one takes
+``LONG_NANOSECONDS``."""
 _MILLISECOND = 1_000_000
 
 Frame = Packet | EpochMark | Credit
-"""What tasks send to each other. Packets and marks go to the task that is their target, credit to the sender."""
+"""a message between tasks: packets and marks go to their target task, credit to the sender"""
 
 
 def destination(job: JobGraph, frame: Frame) -> TaskId:
@@ -73,33 +75,34 @@ def destination(job: JobGraph, frame: Frame) -> TaskId:
 
 
 class FlowError(RuntimeError):
-    """Something has come that does not belong to what the task is at."""
+    """A frame has arrived that does not belong to the task's present run or epoch."""
 
 
 class Next(NamedTuple):
-    """What a task in flow wants after a step."""
+    """What a task in flow needs after a step."""
 
     more: bool
     """whether there is something to do at once"""
     until: int | None = None
-    """else: when it has something to do though nothing comes (ns); None: never"""
+    """if not: when there is something to do even if no frame arrives (ns); None: never"""
     ended: bool = False
     """whether the epoch has ended here, and is to be recorded"""
     pressed: bool = False
-    """whether credit gives it something to do"""
+    """whether the task is waiting for credit"""
 
 
 class FlowTask:
-    """A ``StageTask`` in flow.
+    """Runs a ``StageTask`` in flow.
 
     :param task: made with ``FlowWriter``.
-    :param most: elements that a channel may bring at any time.
-    :param ahead: so many collected results wait to be taken, while an epoch goes on, before no more are wanted; 0: all
-        are taken at its end.
-    :param call_soon: lets the thread that turns the task call something, from any thread; None: sources are asked.
-    :param late: how long it goes on with an epoch that has ended before it (ns).
-    :param nanos: tells what ends of slices and turns of sources cost (ns): processor time, so that a busy machine does
+    :param most: the most elements that a channel may send ahead.
+    :param nanos: clock for the cost of slice ends and of source turns (ns): processor time, so that a busy machine does
         not make slices long.
+    :param call_soon: calls a function in the thread that drives the task; may be called from any thread. None: sources
+        are polled.
+    :param ahead: the number of collected results not yet taken at which operators accept no more elements within an
+        epoch; 0: all results are taken at its end.
+    :param late: how long the task continues with an epoch that has ended before it (ns).
     """
 
     def __init__(
@@ -115,7 +118,7 @@ class FlowTask:
         self._nanos = nanos
         self._late = late
         self.out: list[Frame] = []
-        """what is to be sent; whoever turns the task takes it out"""
+        """frames to be sent; the caller of ``step`` takes them out"""
         self.manifest = Manifest(0)
         self._writers = {edge: writer for edge, writer in task.writers.items() if isinstance(writer, FlowWriter)}
         self._inboxes = {
@@ -141,12 +144,12 @@ class FlowTask:
         self._connect()
         self.pools = Pools(self._gates.values(), len(self._inboxes), self._writers.values())
         self._at = 0
-        """the lane that has its turn next"""
+        """index of the lane that has the next turn"""
         least = max((member.operator.least_slice for member in task.members), default=0)
         self._answers = SliceClock(_longest(task.job.buffer_timeout), least * _MILLISECOND)
-        """the ends of slices of operators that gather"""
+        """times the slices of operators that hold back results"""
         self._parcels = self._by_timeout()
-        """the ends of slices of what operators have sent, by how long they may be"""
+        """(clock that ends slices of sent elements, operators), for each buffer timeout"""
         self._gathering = [each for each in task.members if type(each.operator).end_slice is not Operator.end_slice]
         self._ticking = [each for each in task.members if type(each.operator).tick is not Operator.tick]
         self._timed = [each for each in task.members if type(each.operator).next_due is not Operator.next_due]
@@ -158,24 +161,24 @@ class FlowTask:
         self._next_tick = 0
         self._order: EpochOrder | None = None
         self._aligned: Iterator[Packet] | None = None
-        """the whole epoch, of one that is aligned"""
+        """the packets of an aligned epoch in order, once all have arrived"""
         self._closing = False
-        """whether all is done, and only some of what was made of it is not sent"""
+        """whether all input of the epoch is processed, and only some results are not sent yet"""
         self._own = TaskOrder()
         self._results: ResultFiles | None = None
         self._ending = False
         self._over = False
-        """whether there was nothing more to come when the epoch began"""
+        """whether all inputs had ended before the epoch began"""
         self._open = 0
-        """channels over which the mark has not come"""
+        """number of channels whose epoch mark has not arrived"""
         self._late_at: int | None = None
-        """when what is not done by then is put off (ns)"""
+        """when unfinished input is put off (ns); None: not set"""
         self._is_put_off = False
         self._early: list[Packet | EpochMark] = []
-        """of the next epoch, which has not begun here"""
+        """frames of the next epoch, which has not begun here"""
 
     def _timeout(self, member: Member) -> int | None:
-        """The buffer timeout (ms) of an operator: its own, or that of its job; None: nothing was chosen."""
+        """The buffer timeout (ms) of an operator: its own, or the job's; None: none is configured."""
         own = member.info.buffer_timeout
         return self.task.job.buffer_timeout if own is None else own
 
@@ -183,7 +186,7 @@ class FlowTask:
         found: dict[int | None, list[Member]] = {}
         for member in self.task.members:
             found.setdefault(self._timeout(member), []).append(member)
-        # A slice may make a packet for each receiver.
+        # Each end of a slice may make a packet for each receiver.
         least = WIDE_NANOSECONDS if any(writer.width > WIDE for writer in self._writers.values()) else 0
         return [(SliceClock(_longest(timeout), least), members) for timeout, members in found.items()]
 
@@ -193,7 +196,7 @@ class FlowTask:
         return GateLane(member, inboxes, broadcast_lead_of(self.task.job, id, inboxes))
 
     def _connect(self) -> None:
-        """Let each lane know what it leads to."""
+        """Connect each lane with the writers and gates that it leads to."""
         local = [edge for edge in self.task.job.edges if edge.local and edge.source in self._gates]
         for lane in self._lanes:
             reached, left = {lane.member.info.id}, [lane.member.info.id]
@@ -208,10 +211,10 @@ class FlowTask:
     # -- what comes ------------------------------------------------------------------------------------------------
 
     def begin(self, order: EpochOrder, own: TaskOrder, run: int, results: ResultFiles | None = None) -> None:
-        """An epoch begins.
+        """Begin an epoch.
 
-        :param run: its number; all tasks have the same.
-        :raises FlowError: what has come already is not of this run.
+        :param run: number of the run; all tasks have the same.
+        :raises FlowError: a frame has arrived that is not of this run.
         """
         assert self._order is None, "the epoch before has ended"
         self._order, self._own, self._results = order, own, results
@@ -246,10 +249,10 @@ class FlowTask:
         return ReadingLimits(most, over=lambda: self._ending, stays=True, room=lane.fitting)
 
     def deliver(self, frame: Frame) -> None:
-        """Something has come for this task.
+        """Take a frame for this task.
 
-        :raises FlowError: it is of another run.
-        :raises LostPacketError: something is missing before it.
+        :raises FlowError: the frame is of another run.
+        :raises LostPacketError: a packet is missing before it.
         """
         if isinstance(frame, Credit):
             self._writers[frame.edge].credit(frame)
@@ -285,8 +288,8 @@ class FlowTask:
             self._by_edge[frame.edge].came(inbox, frame)
 
     def _wake(self, lane: SourceLane) -> None:
-        """There is something to read. While a slice is open, what comes until its end is read together; a source that
-        has not waited has it already."""
+        """A source has something to read. While a slice is open, input that arrives before its end is read together; a
+        source that has not waited is read anyway."""
         ends = [beat.end_at(True) for beat, _ in self._parcels]
         end = min((end for end in ends if end is not None), default=0)
         lane.again_at = min(lane.again_at, max(end, lane.not_before))
@@ -299,7 +302,8 @@ class FlowTask:
             lane.end()
 
     def align(self, limits: Mapping[int, int]) -> None:
-        """Sources have new limits within the epoch: id of the operator -> the watermark (ms) above which it waits."""
+        """Set new alignment limits within the epoch: id of a source's operator -> the watermark (ms) above which it
+        waits."""
         if self._order is None or self._order.aligned or self._ending:
             return
         for id, lane in self._sources.items():
@@ -307,7 +311,8 @@ class FlowTask:
                 lane.align(limits[id])
 
     def so_far(self) -> TaskSoFar | None:
-        """What it has done of its epoch; None: it has none. From any thread, so only what is read at once."""
+        """What the task has done in the running epoch; None: no epoch is running. Called from any thread, so it only
+        reads values that can be read atomically."""
         if self._order is None:
             return None
         spent = self.task.watch.so_far()
@@ -317,20 +322,20 @@ class FlowTask:
 
     @property
     def has_read(self) -> bool:
-        """Whether a source has read something in this epoch, or something was put off until it."""
+        """Whether a source has read something in this epoch, or elements were put off until it."""
         if self._order is None:
             return False
         behind = any(lane.carries for lane in self._gates.values())
         return behind or any(lane.member.fork.records for lane in self._sources.values())
 
     def take_printed(self) -> tuple[str, ...]:
-        """What has been printed since the last time, unless the epoch is aligned: that shows all of it at its end."""
+        """Lines printed since the last call. In an aligned epoch all lines are shown at its end."""
         if self._order is None or self._order.aligned:
             return ()
         return tuple(line for operator in self._printing for line in operator.take_lines())
 
     def take_collected(self) -> tuple[Result, ...]:
-        """What has been collected since the last time, if that shall be taken before the epoch ends."""
+        """Results collected since the last call, if they may be taken before the epoch ends."""
         if self._order is None or self._order.aligned or not self._ahead:
             return ()
         return tuple(result for operator in self._collecting for result in operator.take_results())
@@ -341,7 +346,7 @@ class FlowTask:
 
     @property
     def wants_end(self) -> bool:
-        """Whether the epoch should end: a source can't go on before, or much has changed."""
+        """Whether the epoch should end: a source can't continue before, or much state has changed."""
         if self._order is None or self._order.aligned or self._ending:
             return False
         return self._changed.much or any(lane.wants_end for lane in self._sources.values())
@@ -349,7 +354,7 @@ class FlowTask:
     # -- a step ----------------------------------------------------------------------------------------------------
 
     def step(self, now: int) -> Next:
-        """Do one thing, if there is one to do.
+        """Do one piece of work, if there is any.
 
         :param now: the time (ns), by a clock that does not go back.
         """
@@ -362,7 +367,7 @@ class FlowTask:
             return self._close(now)
         if self._is_late(now):
             self._put_off()
-        # A task that has had all its input only passes marks on; its operators are closed.
+        # A task whose inputs had all ended only passes marks on; its operators are closed.
         more = (not self._over and self._by_the_clock(now)) or (self._turn(now) and self._has_turn(now))
         ended = not self._over and self._end_slice(now, not more)
         self._send()
@@ -381,15 +386,15 @@ class FlowTask:
         return Next(False, self._wake_at(now), pressed=bool(tight) or self._blocked)
 
     def _may_turn(self, lane: Lane, now: int) -> bool:
-        # Who is at his end only has to say so, and nobody has to have room for that.
+        # A source that has ended only reports it, and needs no room in the receivers for that.
         return lane.ready(now) and (lane.clear or (self._ending and isinstance(lane, SourceLane)))
 
     def _has_turn(self, now: int) -> bool:
-        """Whether an input can hand on a piece."""
+        """Whether an input can pass on a piece."""
         return any(self._may_turn(lane, now) for lane in self._lanes)
 
     def _turn(self, now: int) -> bool:
-        """Let one input hand on a piece; whether there was one."""
+        """Let one input pass on a piece; returns whether there was one."""
         lanes = self._lanes
         for _ in range(len(lanes)):
             lane = lanes[self._at]
@@ -417,7 +422,8 @@ class FlowTask:
         lane.news.clear()
 
     def _by_the_clock(self, now: int) -> bool:
-        """Timers that are due, ticks, and what threads of operators have ready; whether there was something."""
+        """Fire due timers, call ``tick``, and emit the results of operators' threads; returns whether there was
+        anything to do."""
         worked, clock = False, self.task.clock()
         for member in self._timed:
             due = member.operator.next_due()
@@ -442,7 +448,7 @@ class FlowTask:
         return worked
 
     def _end_slice(self, now: int, at_rest: bool) -> bool:
-        """End the slices that are due; whether there was one."""
+        """End the slices that are due; returns whether there was one."""
         watch = self.task.watch
         ended = False
         if self._answers.due(now, at_rest):
@@ -464,7 +470,7 @@ class FlowTask:
         return ended
 
     def _is_full(self, members: Sequence[Member]) -> bool:
-        """Whether one of them has gathered all that its receivers have room for."""
+        """Whether an operator has gathered as much as its receivers have room for."""
         edges, ids = self.task.job.edges, {member.info.id for member in members}
         return any(writer.full for edge, writer in self._writers.items() if edges[edge].source in ids)
 
@@ -472,7 +478,7 @@ class FlowTask:
         self.out += self.manifest.sending(self.task.drain())
 
     def _wake_at(self, now: int) -> int | None:
-        """When there is something to do though nothing comes."""
+        """When there is something to do even if no frame arrives (ns); None: never."""
         times = [self._answers.end_at(True), *(beat.end_at(True) for beat, _ in self._parcels)]
         times += [lane.again_at for lane in self._sources.values() if lane.busy and lane.clear and not lane.waits]
         for member in () if self._over else self._timed:
@@ -502,16 +508,16 @@ class FlowTask:
 
     @property
     def _has_all(self) -> bool:
-        """Whether everything of the epoch is here, and done or put off."""
+        """Whether all input of the epoch has arrived, and is processed or put off."""
         return self._has_ended and (self._is_put_off or not any(lane.has_work for lane in self._gates.values()))
 
     @property
     def _nothing_waits(self) -> bool:
-        """Whether all of the epoch is to be done, however long that takes."""
+        """Whether all input of the epoch must be processed, however long that takes."""
         return self._order is None or not self._order.keep_state or self._order.work_millis is None
 
     def _is_late(self, now: int) -> bool:
-        """Whether what there is to do shall be put off."""
+        """Whether the remaining input must be put off."""
         if self._is_put_off or self._nothing_waits or not self._has_ended:
             return False
         if self._late_at is None:
@@ -527,7 +533,7 @@ class FlowTask:
             self._give_credit(lane)
 
     def _close(self, now: int) -> Next:
-        """End the epoch as soon as all that was made of it is sent."""
+        """End the epoch as soon as all its results are sent."""
         if self._late_at is not None and now >= self._late_at:
             for writer in self._writers.values():
                 writer.overdraw()
@@ -553,9 +559,9 @@ class FlowTask:
         return Next(False, ended=True)
 
     def _drags(self, until: int) -> bool:
-        """Whether an aligned epoch shall end before all of it is done.
+        """Whether an aligned epoch must end before all its input is processed.
 
-        :param until: how long it may be for slow operators (ms).
+        :param until: how long the epoch may last for slow operators (ms).
         """
         if self._ending:
             return True
@@ -584,7 +590,7 @@ def _is_slow(gate: Gate) -> bool:
 
 
 def _longest(timeout: int | None) -> int | None:
-    """How long a slice may be (ns), of a buffer timeout (ms)."""
+    """The longest slice (ns) for a buffer timeout (ms)."""
     if timeout is None:
         return SLICE_NANOSECONDS
     return None if timeout < 0 else timeout * _MILLISECOND

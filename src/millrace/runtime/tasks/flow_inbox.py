@@ -1,12 +1,12 @@
-"""What a task in flow has received and not taken: inboxes, the room that is left, and which side goes first.
+"""Packets that a task in flow has received and not processed: inboxes, their room, and which side goes first.
 
-An inbox has what has come over one channel. Flink's ``inPoolUsage`` and ``outPoolUsage`` say how full inboxes and
-outboxes were.
+An inbox contains the packets of one channel. Flink's metrics ``inPoolUsage`` and ``outPoolUsage`` show how full inboxes
+and outboxes were.
 
-Rules come before data: the broadcast side of an operator goes first, as long as that makes sense. What comes for the
-other sides meanwhile is taken from its channels and put aside, so that no sender waits for room. It has its turn when
-the broadcast side has ended, when a mark has come from it, or when too much lies there. From then on everything is
-handed on as it arrives.
+The broadcast side of an operator goes first, because rules must be known before data, as long as that makes sense.
+Packets for the other sides are meanwhile taken from their channels and put aside, so that no sender waits for room.
+They get their turn when the broadcast side has ended, when a mark has arrived from it, or when too many bytes are put
+aside. From then on everything is processed in the order of arrival.
 """
 
 from __future__ import annotations
@@ -25,35 +25,35 @@ from millrace.runtime.tasks.waiting import Channel, Waiting
 # Inboxes
 
 SPAN_NANOSECONDS = 100_000_000
-"""A task has room for what it has taken in this time."""
+"""A channel has room for as many elements as the task has processed in this time (ns)."""
 MOST_ELEMENTS = 16_384
 MOST_BYTES = 1024 * 1024
 
 
 class Room:
-    """How many elements one channel may bring.
+    """How many elements one channel may send ahead.
 
-    It is what the task has taken of it in the last 100 ms: what lies here has to pass before a mark does, and the task
-    takes about as long for it. It is never less than a piece may have: where that takes longer, fewer save nothing.
+    The room is what the task has processed of the channel in the last 100 ms: elements in the inbox delay the next mark
+    by about that time. It is never less than one piece: where that takes longer, fewer elements save nothing.
 
-    :param most: elements at any time.
+    :param most: the most elements.
     """
 
     def __init__(self, most: int = MOST_ELEMENTS) -> None:
         self._most = most
         self._taken: deque[tuple[int, int]] = deque()
-        """(when (ns), elements) within the span"""
+        """(time in ns, elements processed) within the last ``SPAN_NANOSECONDS``"""
         self._recent = 0
-        """their elements"""
+        """sum of the elements in ``_taken``"""
         self._told = self.granted = FIRST_CREDIT
         self.total = 0
-        """elements since the connection began"""
+        """number of elements processed since the connection began"""
         self.room = FIRST_CREDIT
 
     def took(self, now: int, elements: int, size: int, least: int = 1) -> None:
-        """The task is done with elements of so many bytes.
+        """The task has processed elements of a packet. :param size: their size in bytes.
 
-        :param least: elements that it wants at once.
+        :param least: number of elements that the task wants in one piece.
         """
         if not elements:
             return
@@ -68,14 +68,14 @@ class Room:
         self.granted = max(self.granted, self.total + self.room)
 
     def left(self, elements: int) -> None:
-        """So many elements are put off: until they are done there is room for one."""
+        """This many elements are put off: until they are processed there is room for one."""
         self.total += elements
         self._taken.clear()
         self._recent, self.room = 0, 1
         self.granted = max(self.granted, self.total + self.room)
 
     def news(self) -> bool:
-        """Whether the sender shall hear how much there is room for; it is taken for told then."""
+        """Whether the sender needs new credit; if so, the credit counts as sent."""
         if self.granted - self._told < max(1, self.room // 4):
             return False
         self._told = self.granted
@@ -83,34 +83,34 @@ class Room:
 
 
 class Inbox:
-    """One channel of a task."""
+    """The received packets of one channel."""
 
     def __init__(self, channel: Channel, most: int = MOST_ELEMENTS) -> None:
         self.channel = channel
         self.room = Room(most)
         self._packets: deque[Packet] = deque()
         self._came = 0
-        """packets of this epoch"""
+        """number of packets received in this epoch"""
         self._run: int | None = None
-        """the run of the sender that they are of"""
+        """run of the sender that the packets are of"""
         self.ended = False
-        """whether the mark behind the epoch's last packet is here"""
+        """whether the mark after the epoch's last packet has arrived"""
 
     def __bool__(self) -> bool:
         return bool(self._packets)
 
     @property
     def fill(self) -> float:
-        """How much of its room is taken, 0 to 1: so many packets make it full."""
+        """The part of the inbox that is filled, 0 to 1; ``PARTS`` packets fill it."""
         return min(1.0, len(self._packets) / PARTS)
 
     @property
     def bytes(self) -> int:
-        """What waits here."""
+        """The size of the waiting packets."""
         return sum(len(packet.payload) for packet in self._packets)
 
     def put(self, packet: Packet) -> None:
-        """:raises LostPacketError: it is not the next one of its channel."""
+        """Add a packet. :raises LostPacketError: it is not the next one of its channel."""
         if self.ended:
             raise LostPacketError(f"a packet of {self._name} has come behind the mark of its epoch")
         if packet.number != self._came or self._run not in (None, packet.run):
@@ -123,10 +123,10 @@ class Inbox:
         self._packets.append(packet)
 
     def end(self, run: int, packets: int) -> None:
-        """The mark is here.
+        """The epoch mark of the channel has arrived.
 
-        :param packets: how many of the epoch went before it.
-        :raises LostPacketError: there was a mark, or it is not the one behind what has come.
+        :param packets: number of the epoch's packets before the mark.
+        :raises LostPacketError: there was a mark already, or packets before it are missing.
         """
         if self.ended:
             raise LostPacketError(f"a second mark has come over {self._name}")
@@ -137,11 +137,11 @@ class Inbox:
         self.ended = True
 
     def take(self) -> Packet:
-        """The packet that has waited the longest."""
+        """Remove and return the oldest packet."""
         return self._packets.popleft()
 
     def next_epoch(self) -> None:
-        """What comes from now on is of the next epoch."""
+        """Packets that arrive from now on belong to the next epoch."""
         assert not self._packets, "an epoch ends with empty inboxes"
         self._came, self._run, self.ended = 0, None, False
 
@@ -154,14 +154,14 @@ class Inbox:
 # Broadcast sides go first
 
 MOST_SET_ASIDE_BYTES = 64 * 1024 * 1024
-"""Packets that are put aside."""
+"""The most bytes of packets that are put aside."""
 
 
 class BroadcastLead:
-    """Of one operator.
+    """Lets the broadcast side of one operator go first.
 
-    :param inboxes: those of its broadcast side; without any nothing leads.
-    :param sources: ids of the sources from which something comes over these.
+    :param inboxes: inboxes of its broadcast side; empty: no side goes first.
+    :param sources: ids of the sources that send elements over these channels.
     """
 
     def __init__(self, inboxes: Collection[Inbox] = (), sources: Collection[int] = ()) -> None:
@@ -173,9 +173,9 @@ class BroadcastLead:
         self._over = not inboxes
 
     def over(self, open_channels: Collection[Channel]) -> bool:
-        """Whether all sides have their turn.
+        """Whether all sides get their turn.
 
-        :param open_channels: those of the operator that have not finished.
+        :param open_channels: channels of the operator that have not finished.
         """
         if not self._over:
             marked = all(inbox.ended and not inbox for inbox in self._inboxes)
@@ -183,24 +183,24 @@ class BroadcastLead:
         return self._over
 
     def end(self) -> None:
-        """Nothing leads any more."""
+        """Let all sides get their turn from now on."""
         self._over = True
 
     def put_aside(self, items: Iterable[Waiting], size: int) -> None:
-        """What has come for another side, so many bytes."""
+        """Put aside items of another side, of ``size`` bytes."""
         self._bytes += size
         self.aside.extend(items)
 
     def take_back(self) -> list[Waiting]:
-        """What was put aside, in the order in which it came."""
+        """The items that were put aside, in the order of arrival."""
         found, self.aside = self.aside, []
         return found
 
 
 def broadcast_lead_of(job: JobGraph, operator: int, inboxes: Sequence[Inbox]) -> BroadcastLead:
-    """What leads at an operator: its broadcast side, if that comes to an end by itself.
+    """The broadcast side of an operator that goes first; only a side that ends by itself does.
 
-    :param inboxes: those of its channels that come from other tasks.
+    :param inboxes: inboxes of the operator's channels from other tasks.
     """
     leading = [inbox for inbox in inboxes if inbox.channel[0] < job.leading_edges]
     reached = {id for inbox in leading for id in job.above[job.edges[inbox.channel[0]].source]}
@@ -217,21 +217,21 @@ def _is_bounded(spec: object) -> bool:
 # Usage of buffers
 
 LOOK_NANOSECONDS = 20_000_000
-"""How often they are looked at."""
+"""The interval at which the fill ratios are sampled (ns)."""
 
 
 class Filled(Protocol):
-    """What has inboxes."""
+    """An object with inboxes."""
 
     @property
     def fill(self) -> float:
-        """How full they are, each 0 to 1, added up."""
+        """The fill ratios of its inboxes (0 to 1), added up."""
 
 
 class Pools:
-    """Means over an epoch, 0 to 1 each.
+    """The mean fill ratios of inboxes and outboxes over an epoch, 0 to 1 each.
 
-    :param inboxes: how many inboxes the gates have.
+    :param inboxes: number of inboxes of all gates.
     """
 
     def __init__(self, gates: Collection[Filled], inboxes: int, writers: Collection[FlowWriter]) -> None:
@@ -240,12 +240,12 @@ class Pools:
         self._writers = writers
         self._seen = (0.0, 0.0)
         self._at: int | None = None
-        """when (ns)"""
+        """time of the last sample (ns)"""
         self._span = 0
         self._sums = (0.0, 0.0)
 
     def look(self, now: int) -> None:
-        """See how full they are, if it is time for that."""
+        """Sample the fill ratios, if it is time for that."""
         at = self._at
         if at is not None and now < at + LOOK_NANOSECONDS:
             return
@@ -259,12 +259,12 @@ class Pools:
         self._seen = came, went
 
     def so_far(self) -> tuple[float, float]:
-        """The means since they were taken, of what comes in and of what goes out."""
+        """The mean fill ratios of inboxes and of outboxes since the last ``take``."""
         span, sums = self._span, self._sums
         return (sums[0] / span, sums[1] / span) if span else self._seen
 
     def take(self) -> tuple[float, float]:
-        """The same, for the last time: they begin again."""
+        """The mean fill ratios of inboxes and of outboxes; the means start again."""
         taken = self.so_far()
         self._span, self._sums = 0, (0.0, 0.0)
         return taken

@@ -1,8 +1,8 @@
-"""The inputs of a task in flow, which take turns, and when a slice or an epoch of it ends.
+"""The inputs of a task in flow, which get turns, and the rules that end a slice or an epoch.
 
-A lane hands on one piece when it has its turn, if there is room for what comes of it. At the end of a slice the task
-hands on what it has gathered. An epoch should end when it has changed so much state that it takes long to record: all
-of it is recorded at its end, at once.
+A lane passes on one piece per turn, if there is room for the results. At the end of a slice the task sends what it has
+gathered. An epoch should end when it has changed so much state that recording it takes long, because all changes are
+recorded at once at its end.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ from millrace.util.system import LONGEST_REST_SECONDS, REST_FACTOR
 # Slices
 
 COST_FACTOR = REST_FACTOR
-"""A slice is as long as so many times what ending one takes: so that costs a twentieth of the time."""
+"""A slice lasts at least this many times what ending one costs, so that ending slices takes a twentieth of the time."""
 LONGEST_NANOSECONDS = int(LONGEST_REST_SECONDS * 1e9)
-"""That never makes it longer than this."""
+"""The limit of the length that ``COST_FACTOR`` gives to a slice (ns)."""
 
 
 class SliceClock:
-    """The ends of slices. A slice begins with the first thing that is gathered, and ends as soon as the task has
-    nothing else to do, at the latest after some time. But ends are not closer to each other than they are worth.
+    """Decides when slices end. A slice begins with the first gathered element, and ends as soon as the task has nothing
+    else to do, at the latest after ``longest``. But a slice also lasts as long as the cost of ending it justifies.
 
-    All times are of one clock that does not go back (ns).
+    All times are of one monotonic clock (ns).
 
-    :param longest: how long a slice may take (ns); 0: it ends after each piece; None: only with its epoch.
-    :param least: how long slices take at least (ns).
+    :param longest: the longest slice (ns); 0: a slice ends after each piece; None: only with its epoch.
+    :param least: the shortest slice (ns).
     """
 
     def __init__(self, longest: int | None, least: int = 0) -> None:
         self._longest = longest
         self._least = least
         self._earliest = 0
-        """the next one does not end before"""
+        """the next slice does not end before this time (ns)"""
         self._began: int | None = None
 
     @property
@@ -52,16 +52,16 @@ class SliceClock:
 
     @property
     def is_timed(self) -> bool:
-        """Whether slices end before their epoch does."""
+        """Whether slices may end before their epoch does."""
         return self._longest is not None
 
     def begin(self, now: int) -> None:
-        """Something is gathered."""
+        """Something was gathered."""
         if self._began is None:
             self._began = now
 
     def due(self, now: int, at_rest: bool) -> bool:
-        """Whether the slice shall end now.
+        """Whether the slice should end now.
 
         :param at_rest: whether the task has nothing else to do.
         """
@@ -69,7 +69,7 @@ class SliceClock:
         return end is not None and now >= end
 
     def end_at(self, at_rest: bool) -> int | None:
-        """When the slice shall end (ns); None: there is none, or only its epoch ends it."""
+        """When the slice ends (ns); None: no slice is open, or only its epoch ends it."""
         if self._began is None or self._longest is None:
             return None
         if self._longest == 0:
@@ -78,7 +78,7 @@ class SliceClock:
         return max(latest, self._earliest)
 
     def ended(self, now: int, cost: int) -> None:
-        """The slice has ended now, and that took so long (ns)."""
+        """The slice has ended now; ``cost`` is how long ending it took (ns)."""
         self._began = None
         self._earliest = now + min(COST_FACTOR * cost, LONGEST_NANOSECONDS)
 
@@ -86,31 +86,32 @@ class SliceClock:
 # Epochs that have changed much state
 
 MOST_ENTRIES = 200_000
-"""Entries of keyed state of a task that an epoch changes."""
+"""The number of changed entries of keyed state in a task at which its epoch should end."""
 MOST_BYTES = 64 * 1024 * 1024
-"""Bytes that come to an operator with keyed state: what it stores of them is not measured."""
+"""The bytes received by operators with keyed state at which their epoch should end; the size of what they store is not
+measured."""
 LOOK_NANOSECONDS = 50_000_000
-"""How often the entries are counted."""
+"""The interval at which the changed entries are counted (ns)."""
 
 
 class ChangedState:
-    """The changes of a task's operators since the epoch began."""
+    """The state changes of a task's operators since the epoch began."""
 
     def __init__(self, members: Sequence[Member]) -> None:
         self._members = [each for each in members if each.operator.keyed_state() is not None]
         self._at = 0
-        """when (ns) they are counted again"""
+        """when the entries are counted again (ns)"""
         self.much = False
-        """whether the epoch should end"""
+        """whether so much has changed that the epoch should end"""
 
     def begin(self) -> None:
-        """An epoch begins."""
+        """Start counting for a new epoch."""
         self._at, self.much = 0, False
 
     def look(self, now: int) -> None:
-        """Count, if it is time for that.
+        """Count the changes, if it is time for that.
 
-        :param now: ns.
+        :param now: the time (ns).
         """
         if now >= self._at and self._members and not self.much:
             self._at = now + LOOK_NANOSECONDS
@@ -121,16 +122,18 @@ class ChangedState:
 # Lanes
 
 DRY_NANOSECONDS = 5_000_000
-"""How long a source is left alone that had nothing, and twice as long each time that it has nothing again,"""
+"""How long a source that had nothing is not polled (ns); doubled each time that it has nothing again."""
 DRIEST_NANOSECONDS = 40_000_000
-"""but not longer than this."""
+"""The limit of that doubling (ns)."""
 DRY_BESIDE_NANOSECONDS = 100_000
 DRIEST_BESIDE_NANOSECONDS = 400_000
-"""With many subtasks both are this times their number at least, or a process would do little but ask them."""
+"""With many subtasks both limits are at least these values times their number, or a process would do little but
+poll."""
 LEAST_SHARE = 1 / 16
-"""So many elements, at least, are taken to come of one; more may come of the next ones than of the last."""
+"""The estimated number of output elements per input element is never lower than this; the next elements may give more
+than the last ones."""
 LONG_NANOSECONDS = 1_000_000_000
-"""The same of one that says when it has something."""
+"""How long a source that signals new input is not polled after it had nothing (ns)."""
 _END = object()
 
 
@@ -141,16 +144,17 @@ class Lane(ABC):
         self.member = member
         self._writers: Sequence[FlowWriter] = ()
         self._shares: list[float] = []
-        """how many elements of each writer come of one, at most one: filters and aggregates make fewer"""
+        """for each writer, the estimated number of elements written per input element; at most 1: filters and
+        aggregates emit fewer"""
         self._below: Sequence[GateLane] = ()
         self._limited: Sequence[Operator] = ()
-        """operators below that do not always want elements"""
+        """later operators in the task that may refuse elements"""
 
     def leads_to(self, writers: Iterable[FlowWriter], below: Iterable[GateLane]) -> None:
-        """What can be reached from here within the task.
+        """Set what the lane leads to within the task.
 
-        :param writers: of the edges that leave the task.
-        :param below: the gates, but for its own.
+        :param writers: writers of the edges that leave the task.
+        :param below: gates that it can reach, except its own.
         """
         self._writers, self._below = tuple(writers), tuple(below)
         self._shares = [1.0] * len(self._writers)
@@ -159,21 +163,22 @@ class Lane(ABC):
 
     @property
     def clear(self) -> bool:
-        """Whether there is room for what comes of a piece."""
+        """Whether there is room for the results of a piece."""
         if self.fitting(1) <= 0 or any(lane.busy for lane in self._below):
             return False
         return all(operator.fitting(1) for operator in self._limited)
 
     def fitting(self, elements: int) -> int:
-        """For how many of so many elements there is room, if as much comes of them as of the last ones."""
+        """How many of ``elements`` there is room for, if they give as many results as the last ones."""
         for writer, share in zip(self._writers, self._shares):
             elements = min(elements, max(0, int(writer.room / share)))
         return elements
 
     def _learn(self, elements: int, written: Sequence[int]) -> None:
-        """What has come of some elements: more counts at once, less by and by.
+        """Update the estimates: an increase counts at once, a decrease gradually.
 
-        :param written: by each writer, before.
+        :param elements: number of elements processed.
+        :param written: number of elements that each writer had written before.
         """
         for at, (writer, before) in enumerate(zip(self._writers, written)):
             came = min(1.0, (writer.written - before) / elements)
@@ -186,22 +191,22 @@ class Lane(ABC):
     @property
     @abstractmethod
     def busy(self) -> bool:
-        """Whether something of it is begun, or waits within the task."""
+        """Whether it has begun something, or has elements that wait within the task."""
 
     @abstractmethod
     def ready(self, now: int) -> bool:
-        """Whether it has something to hand on, be there room for it or not.
+        """Whether it has something to pass on, whether or not there is room for it.
 
-        :param now: ns.
+        :param now: the time (ns).
         """
 
     @abstractmethod
     def turn(self, now: int) -> None:
-        """Hand on one piece at most."""
+        """Pass on at most one piece."""
 
 
 class GateLane(Lane):
-    """The gate of an operator, and what has come for it from other tasks."""
+    """The gate of an operator, and the packets that have arrived for it from other tasks."""
 
     def __init__(self, member: Member, inboxes: Iterable[Inbox], lead: BroadcastLead) -> None:
         super().__init__(member)
@@ -209,20 +214,20 @@ class GateLane(Lane):
         self.gate: Gate = member.gate
         self._inboxes = tuple(inboxes)
         self._filled: deque[Inbox] = deque()
-        """those in which something waits; the first one has its turn"""
+        """inboxes with packets; the first one has the next turn"""
         self._going_on: Iterator[None] | None = None
         self._taken: list[tuple[Inbox, int, int]] = []
-        """(where packets came from that the gate is at, their elements, their bytes)"""
+        """(inbox, elements, bytes) of the packets that the gate is processing"""
         self._recent: deque[tuple[int, Channel]] = deque()
-        """when (ns) it was done with something of which channel, within the span of its room"""
+        """(time in ns, channel) of recently processed packets, within ``SPAN_NANOSECONDS``"""
         self._active: Counter[Channel] = Counter()
-        """the channels of these"""
+        """number of entries in ``_recent`` for each channel"""
         self.news: list[Inbox] = []
-        """where there is more room now"""
+        """inboxes whose senders need new credit"""
         self._is_put_off = False
-        """whether what waits does so for the next epoch"""
+        """whether the waiting elements are put off to the next epoch"""
         self.carries = False
-        """whether something waits that was put off in an earlier epoch"""
+        """whether elements wait that were put off in an earlier epoch"""
 
     def fitting(self, elements: int) -> int:
         return super().fitting(self.gate.operator.fitting(elements))
@@ -256,7 +261,7 @@ class GateLane(Lane):
                 self._take()
             self._going_on = self.gate.resume()
         going_on = next(self._going_on, _END) is not _END
-        # Behind the last piece nothing follows, so nobody has to have room for what is found out by that.
+        # No receiver needs room for what follows the last piece: nothing does.
         if going_on and not self.gate.cut and not self.gate.waiting:
             going_on = next(self._going_on, _END) is not _END
         if not going_on:
@@ -265,7 +270,7 @@ class GateLane(Lane):
             self._done(now)
 
     def _take(self) -> None:
-        """The next packets, as many as make a piece: the channels take turns."""
+        """Give the gate the next packets, enough for a piece; the channels get turns."""
         leads = self.leads
         if self.lead.aside and not leads:
             self.gate.waiting.extend(self.lead.take_back())
@@ -290,7 +295,7 @@ class GateLane(Lane):
         self.gate.waiting.extend(joined(items))
 
     def _take_leading(self) -> None:
-        """One packet: of the broadcast side, if there is one."""
+        """Give the gate one packet: of the broadcast side, if there is one."""
         inbox = self._next_inbox()
         if inbox is None:
             return
@@ -312,13 +317,13 @@ class GateLane(Lane):
         return self._filled.popleft() if self._filled else None
 
     def came(self, inbox: Inbox, packet: Packet) -> None:
-        """A packet has come for one of its channels."""
+        """A packet has arrived over one of its channels."""
         if not inbox:
             self._filled.append(inbox)
         inbox.put(packet)
 
     def next_epoch(self) -> None:
-        """What comes from now on is of the next epoch."""
+        """Packets that arrive from now on belong to the next epoch."""
         self._filled.clear()  # an aligned one has taken its packets without a turn
         for inbox in self._inboxes:
             inbox.next_epoch()
@@ -326,7 +331,7 @@ class GateLane(Lane):
         self._is_put_off = False
 
     def put_off(self) -> None:
-        """What has come and is not done waits at the gate for the next epoch. Nothing more is handed on in this one."""
+        """Leave all unprocessed input at the gate for the next epoch. Nothing more is passed on in this one."""
         self._is_put_off = True
         if self._going_on is not None:
             deque(self._going_on, maxlen=0)  # no piece follows: the task's time is over
@@ -349,12 +354,12 @@ class GateLane(Lane):
 
     @property
     def fill(self) -> float:
-        """How much of the room of its channels is taken, each 0 to 1, added up."""
+        """The fill ratios of its channels' inboxes (0 to 1), added up."""
         return sum(inbox.fill for inbox in self._filled)
 
     @property
     def has_work(self) -> bool:
-        """Whether something has come that is not done."""
+        """Whether it has unprocessed input."""
         return self.busy or bool(self._filled)
 
     def _done(self, now: int) -> None:
@@ -369,7 +374,7 @@ class GateLane(Lane):
             active[channel] -= 1
             if not active[channel]:
                 del active[channel]
-        # Together the channels over which something comes have room for a piece, or there would never be a full one.
+        # The active channels together have room for a piece, or there would never be a full one.
         least = -(-self.gate.wanted // len(active))
         for inbox, elements, size in self._taken:
             inbox.room.took(now, elements, size, least)
@@ -381,7 +386,7 @@ class GateLane(Lane):
 class SourceLane(Lane):
     """A source, for one epoch.
 
-    :param nanos: tells what its turns cost (ns).
+    :param nanos: clock for the cost of its turns (ns).
     """
 
     def __init__(self, member: Member, nanos: Callable[[], int]) -> None:
@@ -391,24 +396,24 @@ class SourceLane(Lane):
         self.operator: ReadingOperator = member.operator
         self._reading: Iterator[None] | None = None
         self._rests = False
-        """whether nothing comes from here in this epoch"""
+        """whether the source reads nothing in this epoch"""
         self.again_at = 0
-        """when it is asked again (ns)"""
+        """when it is polled again (ns)"""
         self.not_before = 0
-        """what is woken is not asked again before (ns)"""
+        """a source that signals new input is not polled before this time (ns)"""
         self._cost = 0
-        """what its turns have cost since it had nothing (ns)"""
+        """the cost of its turns since it last had nothing (ns)"""
         self._least_dry = max(DRY_NANOSECONDS, DRY_BESIDE_NANOSECONDS * member.info.parallelism)
         self._most_dry = max(DRIEST_NANOSECONDS, DRIEST_BESIDE_NANOSECONDS * member.info.parallelism)
         self._dry = self._least_dry
-        """how long it is left alone the next time that it has nothing (ns)"""
+        """how long it is not polled the next time that it has nothing (ns)"""
         self._records = 0
-        """that it had given when it had nothing the last time"""
+        """number of records it had emitted when it last had nothing"""
         self.waits = False
         """whether it is too far ahead of its alignment group"""
 
     def begin(self, reading: Iterator[None], is_held: bool, limit: int | None) -> None:
-        """An epoch: what is to be read.
+        """Begin an epoch. :param reading: reads; each ``next`` is one turn.
 
         :param is_held: whether the source is to read nothing.
         :param limit: the watermark (ms) above which it waits for others of its alignment group.
@@ -419,18 +424,20 @@ class SourceLane(Lane):
         self.waits = limit is not None and self.operator.align(limit)
 
     def align(self, limit: int) -> None:
-        """The others of its alignment group have come further: a new limit."""
+        """Set a new limit, because the alignment group has advanced: the watermark (ms) above which the source
+        waits.
+        """
         self.waits = self.operator.align(limit)
         self.again_at = 0
 
     def end(self) -> None:
-        """The epoch ends: it only has to say so."""
+        """The epoch ends: the source gets a turn to finish it."""
         self.waits = False
         self.again_at = 0
 
     @property
     def clear(self) -> bool:
-        # What goes to an operator in the same task can't be put aside there: it is not read.
+        # Elements for an operator in the same task can't be put aside there, so the source must not read.
         led = any(lane.leads and self.member.info.id not in lane.lead.sources for lane in self._below)
         return not led and super().clear
 
@@ -440,7 +447,7 @@ class SourceLane(Lane):
 
     @property
     def wants_end(self) -> bool:
-        """Whether it can't go on before the epoch has ended."""
+        """Whether it can't continue before the epoch has ended."""
         return not self._rests and (self._reading is None or self.operator.needs_driver)
 
     def ready(self, now: int) -> bool:
@@ -458,7 +465,8 @@ class SourceLane(Lane):
             self._rest(now)
 
     def _rest(self, now: int) -> None:
-        """It has nothing any more, and rests as a slice does: a few rows cost nearly as much as many."""
+        """The source has nothing to read: don't poll it for a while, because reading a few rows costs nearly as much as
+        many."""
         records = self.member.fork.records
         if records != self._records:
             self._dry = self._least_dry

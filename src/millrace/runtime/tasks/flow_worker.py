@@ -1,4 +1,4 @@
-"""The worker's side of a task in flow: from the state that it begins with to the acknowledgement of each epoch."""
+"""The worker's side of a task in flow: restores its state, and makes the acknowledgement of each epoch."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _NOTHING = Next(False)
 
 
 class FlowWorker:
-    """One task, from the beginning of its connections to their end. What fails ends all of them: nothing of it is used
-    again, and new ones begin from the last epoch that counts.
+    """One task, from the beginning of its connections to their end. An error ends all of them: nothing of the task is
+    used again, and new connections start from the last acknowledged epoch.
 
     :param load_job: makes a copy of the job for this task alone.
     :param make_flow: makes a ``FlowTask`` of a ``StageTask``.
-    :param process: a name for the process that this is.
-    :param worker: tells of this process.
+    :param process: name of this process.
+    :param worker: gives a report on this process.
     """
 
     def __init__(
@@ -54,26 +54,27 @@ class FlowWorker:
         self._process = process
         self._worker = worker
         self.call_soon: Callable[[Callable[[], None]], None] | None = None
-        """lets the thread that turns the task call something, from any thread; to be set before it begins"""
+        """calls a function in the thread that drives the task; may be called from any thread; to be set before the
+        first epoch"""
         self._live: LiveTask | None = None
         self.flow: FlowTask | None = None
         self.ack: TaskAck | None = None
-        """of the epoch that has ended; whoever turns the task takes it out"""
+        """acknowledgement of the epoch that has ended; the caller of ``step`` takes it out"""
         self._order = EpochOrder(0)
         self._own = TaskOrder()
         self._replayed = 0
         self._early: list[Frame] = []
-        """what has come before the first order"""
+        """frames that arrived before the first order"""
         self._failed = False
 
     @property
     def out(self) -> list[Frame]:
-        """What is to be sent; take it out."""
+        """The frames to be sent; the caller takes them out."""
         return [] if self.flow is None else self.flow.out
 
     @property
     def wants_end(self) -> bool:
-        """Whether a source can't go on before the epoch has ended."""
+        """Whether a source can't continue before the epoch has ended."""
         return self.flow is not None and self.flow.wants_end
 
     @property
@@ -90,7 +91,7 @@ class FlowWorker:
         return () if self.flow is None else self.flow.take_collected()
 
     def waited(self) -> None:
-        """Nothing was to be done for a while."""
+        """The task had nothing to do for a while."""
         if self.flow is not None:
             self.flow.task.progress.step()
 
@@ -102,9 +103,9 @@ class FlowWorker:
         results: ResultFiles | None = None,
         snapshots: SnapshotFiles | None = None,
     ) -> None:
-        """An epoch begins, see ``FlowTask.begin``.
+        """Begin an epoch; see ``FlowTask.begin``.
 
-        :param snapshots: where its savepoint is.
+        :param snapshots: where the order's savepoint is.
         """
         self._order, self._own, self._snapshots = order, own, snapshots
         with _Failing(self):
@@ -130,7 +131,7 @@ class FlowWorker:
             self.flow.deliver(frame)
 
     def deliver(self, frame: Frame) -> None:
-        """Something has come for this task."""
+        """Take a frame for this task."""
         if self.flow is None:
             self._early.append(frame)
             return
@@ -189,21 +190,21 @@ class FlowWorker:
         return replace(ack, process=self._process, at=self._clock(), worker=report)
 
     def fail(self, failure: Failure) -> None:
-        """The epoch has failed."""
+        """Fail the epoch."""
         if not self._failed:
             self._failed = True
             self.ack = self._told(TaskAck(self._order.epoch, *self.task_id, failure=failure))
             self.close()
 
     def close(self) -> None:
-        """Nothing of it is used again."""
+        """Close the task; nothing of it is used again."""
         live, self._live, self.flow = self._live, None, None
         if live is not None:
             live.close()
 
 
 class _Failing:
-    """Makes an acknowledgement of what is raised meanwhile."""
+    """A context that turns an error into an acknowledgement with a failure."""
 
     def __init__(self, worker: FlowWorker) -> None:
         self._worker = worker

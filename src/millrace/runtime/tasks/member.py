@@ -1,12 +1,11 @@
-"""One operator of a task with all that belongs to it: how the task saves, restores, reports it, and works between
-epochs.
+"""One operator of a task with all that belongs to it: its state, its reports, and its timers between epochs.
 
-Between two epochs processing-time timers fire when they are due. All of that belongs to the next epoch. What operators
-emit is held back at their outputs until that begins, so nothing below them runs, and no sink is touched. What they
-change in their state is in the next delta, and until that epoch counts in the memory of this copy only. If the next
-epoch does not start from this copy of the task, the copy is dropped, and everything with it.
+Between two epochs processing-time timers fire when they are due. All of that belongs to the next epoch. Emitted
+elements are held back at the operators' outputs until it begins, so no later operator runs, and no sink is touched.
+Changes of state are in the next delta, and until that epoch is acknowledged only in the memory of this copy. If the
+next epoch does not start from this copy of the task, the copy is dropped, with everything in it.
 
-The size of each keyed state is estimated by looking at a few entries now and then.
+The size of each keyed state is estimated now and then from a few entries.
 """
 
 from __future__ import annotations
@@ -43,22 +42,23 @@ from millrace.runtime.tasks.wiring import Fork, Gate
 # Sizes of states
 
 PAUSE_MS = 10_000
-"""How often somebody looks."""
+"""The shortest interval between two estimates (ms)."""
 SAMPLE = 8
-"""Entries that are looked at, and elements of each that is a list or a map."""
+"""The number of entries in a sample, and of elements in each entry that is a list or a map."""
 DEPTH = 3
 
 
 class StateSizes:
-    """Of one operator in one subtask."""
+    """The estimated sizes of the keyed states of one operator in one subtask."""
 
     def __init__(self) -> None:
         self._told: int | None = None
 
     def report(self, keyed: Any, now: Callable[[], int]) -> dict[str, int] | None:
-        """Name of each state -> bytes; None: nothing new, or not known: state on disk is in files of several.
+        """Name of each state -> size in bytes; None: nothing new, or not known, since the files of state on disk are
+        shared.
 
-        :param keyed: what an operator gives for ``keyed_state``.
+        :param keyed: the operator's ``keyed_state``.
         """
         if not isinstance(keyed, KeyedStateBackend) or not keyed.in_memory:
             return None
@@ -71,7 +71,7 @@ class StateSizes:
 
 
 def about_bytes(value: Any, depth: int = DEPTH) -> float:
-    """What a value takes when it is pickled, by a few of its parts if it has many."""
+    """The approximate size of a pickled value in bytes, estimated from a few parts if it has many."""
     if depth and isinstance(value, dict) and len(value) > SAMPLE:
         return _by_sample(islice(value.items(), SAMPLE), len(value), depth)
     if depth and isinstance(value, (list, tuple)) and len(value) > SAMPLE:
@@ -92,10 +92,10 @@ def _by_sample(parts: Iterable[Any], count: int, depth: int) -> float:
 # Members
 
 OperatorDeltas = tuple[Any, Any, Any, Any, Any]
-"""(keyed delta, operator state's delta, small state, gate state, measures); None for what is missing"""
+"""(keyed delta, operator state's delta, small state, gate state, measures); None for a part without changes"""
 
 TaskDelta = dict[str, OperatorDeltas]
-"""by the operator's uid"""
+"""operator uid -> its deltas"""
 
 
 def has_changes(delta: OperatorDeltas) -> bool:
@@ -104,13 +104,13 @@ def has_changes(delta: OperatorDeltas) -> bool:
 
 
 class Latest:
-    """Tells whether something small is as it was the last time."""
+    """Finds out whether a small state has changed since the last call."""
 
     def __init__(self) -> None:
         self._pickled: bytes | None = None
 
     def if_new(self, state: Any) -> Any:
-        """The state, None if it is the same. It is changed in place, so only its bytes can tell."""
+        """The state; None: it has not changed. It is changed in place, so its bytes are compared."""
         pickled = None if state is None else dumps(state)
         if pickled == self._pickled:
             return None
@@ -119,12 +119,12 @@ class Latest:
 
 
 class Member:
-    """One operator of the task with all that belongs to it."""
+    """One operator of the task, with its gate, fork and state."""
 
     def __init__(
         self, info: OperatorInfo, subtask: int, operator: Operator, fork: Fork, gate: Gate, number: int = 0
     ) -> None:
-        """:param number: its place among those of the task."""
+        """:param number: its index among the operators of the task."""
         self.info = info
         self.subtask = subtask
         self.operator = operator
@@ -132,14 +132,14 @@ class Member:
         self.gate = gate
         self.number = number
         self.marked = 0
-        """when a source sent its last latency mark (ms)"""
+        """when the source last sent a latency mark (ms)"""
         self._state_sizes = StateSizes()
         self._states_reported: tuple[StateInfo, ...] = ()
         self._small = Latest()
         self._has_waited = False
 
     def delta(self) -> OperatorDeltas:
-        """What the epoch changed."""
+        """The state changes of the epoch."""
         keyed, shared = self.operator.keyed_state(), self.operator.operator_state()
         return (
             None if keyed is None else keyed.delta(),
@@ -150,15 +150,16 @@ class Member:
         )
 
     def _snapshot(self) -> Any:
-        """Its small state with what waits at its gate, and for which keys event time was further; from the first time
-        on that there is any of it, since a state of None says nothing of what was before."""
+        """The operator's small state with the waiting input of its gate, and the event times of key groups that were
+        ahead. Once there was anything to store it is stored always, because a state of None would not replace the one
+        before."""
         waiting, times = self.gate.packed(), self.gate.times
         self._has_waited = self._has_waited or bool(waiting) or times is not None
         small = self.operator.snapshot()
         return WithWaiting(small, waiting, times) if self._has_waited else small
 
     def restore_small(self, small: Any) -> None:
-        """Go on from a ``_snapshot``."""
+        """Restore a ``_snapshot``."""
         own, waiting = parted(small)
         self._has_waited = isinstance(small, WithWaiting)
         self.gate.waiting = deque(waiting)
@@ -167,12 +168,12 @@ class Member:
             self.operator.restore(own)
 
     def added_bytes(self, delta: OperatorDeltas) -> int:
-        """About how many bytes of the last delta only add to the state."""
+        """The approximate bytes of the last delta that only add to the state."""
         keyed = self.operator.keyed_state()
         return 0 if keyed is None or delta[0] is None else keyed.added_bytes(delta[0])
 
     def full_pieces(self) -> Iterator[OperatorDeltas]:
-        """Everything, for a checkpoint: first what is small, then the keyed state."""
+        """The whole state for a checkpoint: first the small parts, then the keyed state."""
         keyed, shared = self.operator.keyed_state(), self.operator.operator_state()
         whole = None if shared is None else shared.full()
         yield (None, whole, self._snapshot(), self.gate.full(), self.measures.full())
@@ -181,7 +182,7 @@ class Member:
                 yield (piece, None, None, None, None)
 
     def whole(self) -> SubtaskState:
-        """Everything, for a savepoint."""
+        """The whole state for a savepoint."""
         keyed, shared = self.operator.keyed_state(), self.operator.operator_state()
         small, waiting, times = self.operator.snapshot(), self.gate.packed(), self.gate.times
         return SubtaskState(
@@ -192,7 +193,7 @@ class Member:
         )
 
     def stored(self, query: StateQuery) -> Any:
-        """What the state holds for the key; None for nothing, and for a key of another subtask."""
+        """What the state holds for the query's key; None: nothing, or the key belongs to another subtask."""
         keyed, info = self.operator.keyed_state(), self.info
         table = None if keyed is None else keyed.table(query.state)
         key = with_one_nan(query.key)
@@ -202,13 +203,13 @@ class Member:
         return table.content(key)
 
     def info_of(self, state: str) -> StateInfo | None:
-        """What the function has said about a keyed state."""
+        """The description of a keyed state by its function; None: it has not been requested."""
         keyed = self.operator.keyed_state()
         info: StateInfo | None = None if keyed is None else keyed.infos.get(state)
         return info
 
     def new_states(self) -> tuple[StateInfo, ...] | None:
-        """All states, if there is more to say about them than at the last call."""
+        """All states, if their description has changed since the last call; else None."""
         backends = (self.operator.keyed_state(), self.operator.operator_state())
         infos = tuple(info for backend in backends if backend is not None for info in backend.described())
         if infos == self._states_reported:
@@ -222,7 +223,7 @@ class Member:
 
     @contextmanager
     def taking_over(self) -> Iterator[None]:
-        """Errors tell whose state it is."""
+        """A context in which errors name the operator whose state is restored."""
         try:
             yield
         except Exception as error:
@@ -233,7 +234,7 @@ class Member:
         return tuple((mark.source, mark.subtask, millis) for mark, millis in taken)
 
     def so_far(self, times: OperatorTimes) -> OperatorSoFar:
-        """What it has done of an epoch that goes on; from any thread."""
+        """What the operator has done so far in the running epoch; from any thread."""
         operator, gate, fork = self.operator, self.gate, self.fork
         return OperatorSoFar(
             self.info.id,
@@ -253,7 +254,7 @@ class Member:
         return taken
 
     def report(self, times: OperatorTimes = NO_TIMES) -> OperatorReport:
-        """What the epoch did; takes printed and collected elements out."""
+        """What the operator did in the epoch; takes printed and collected elements out."""
         operator = self.operator
         return OperatorReport(
             operator=self.info.id,
@@ -285,17 +286,18 @@ class Member:
 # Between two epochs
 
 MOST_HELD = 100_000
-"""Elements that a task holds back at most, as far as what is due at one time can be divided: then timers wait for the
-next epoch."""
+"""The number of held-back elements at which a task fires no further timers before the next epoch. Timers of one time
+can't always be divided."""
 MOST_CHANGED = 100_000
-"""Entries of state that is not kept in memory which may have changed, in the last epoch or since."""
+"""The number of changed entries of state outside memory, in the last epoch or since, at which no further timers
+fire."""
 
 
 class BetweenEpochs:
-    """The time between epochs in one task.
+    """Fires the timers of one task between epochs.
 
-    :param members: in the order in which elements pass them.
-    :param working: where their keyed state is.
+    :param members: operators in the order in which elements pass them.
+    :param working: the state of the task.
     """
 
     def __init__(self, members: Iterable[Member], working: WorkingState) -> None:
@@ -304,7 +306,7 @@ class BetweenEpochs:
         self._failure: BaseException | None = None
 
     def next_due(self) -> int | None:
-        """When the earliest timer that may fire is due (ms), None without."""
+        """When the earliest timer that may fire is due (ms); None: there is none."""
         members = self._members
         if not members or self._failure is not None or sum(member.fork.held for member in members) >= MOST_HELD:
             return None
@@ -319,7 +321,7 @@ class BetweenEpochs:
         return min((due for due in dues if due is not None), default=None)
 
     def fire(self, now: int) -> None:
-        """Fire what is due. Should that fail, the next epoch does."""
+        """Fire what is due at ``now`` (ms). If that fails, the next epoch fails."""
         try:
             with self._working.firing() as same:
                 for member in self._members if same else ():
@@ -331,7 +333,7 @@ class BetweenEpochs:
             self._failure = error
 
     def settle(self) -> None:
-        """An epoch begins: it takes what was held back, and what went wrong.
+        """An epoch begins: emit the elements that were held back, and raise the error of a timer.
 
         :raises BaseException: what a timer has raised.
         """

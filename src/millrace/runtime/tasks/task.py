@@ -1,4 +1,4 @@
-"""One task: the operators of one partition of a stage, wired together, for one epoch after the other."""
+"""One task: the operators of one partition of a stage, wired together, run for one epoch after the other."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from millrace.runtime.tasks.waiting import Allowance, Progress, Waiting, event_t
 from millrace.runtime.tasks.wiring import Fork, Gate
 
 WriterMaker = Callable[[int, Partitioner, int, int, int, int, Callable[[Packet], None]], Writer]
-"""Takes what ``ChannelWriter`` takes."""
+"""makes a writer; the arguments are those of ``ChannelWriter``"""
 
 
 class StageTask:
@@ -60,7 +60,7 @@ class StageTask:
         attempt: int = 0,
         make_writer: WriterMaker = ChannelWriter,
     ) -> None:
-        """:param make_writer: makes the sending sides of the edges that leave the task."""
+        """:param make_writer: makes the writers of the edges that leave the task."""
         self.job = job
         self.stage = stage
         self.partition = partition
@@ -69,20 +69,20 @@ class StageTask:
         self._midst = Midst()
         self.progress = Progress()
         self._fresh = True
-        """whether it has not worked yet"""
+        """whether the task has not run an epoch yet"""
         self.working = job.state.state_of(job.job_id, (stage, partition), self._small)
-        """where the keyed state is"""
+        """the task's keyed state"""
         self._out: list[Packet] = []
         self._make_writer = make_writer
         self.writers: dict[int, Writer] = {}
-        """by the numbers of their edges"""
+        """number of an edge -> its writer"""
         self._new = True
-        """whether nothing has ever arrived here"""
+        """whether no packet has ever arrived here"""
         self._members: dict[int, Member] = {}
         self._opened: list[Member] = []
-        """those of which ``open`` was called"""
+        """operators whose ``open`` was called"""
         self._selectors: dict[int, Function] = {}
-        """key selectors and partitioners that were opened, by their identity: several edges may share one"""
+        """opened key selectors and partitioners, by ``id``: several edges may share one"""
         hosted = job.hosted(stage, partition)
         self.watch = Stopwatch(len(hosted))
         for number, (info, subtask) in enumerate(hosted):
@@ -150,11 +150,11 @@ class StageTask:
 
     @property
     def members(self) -> list[Member]:
-        """Its operators, in topological order."""
+        """The operators of the task, in topological order."""
         return list(self._members.values())
 
     def restore(self, delta: TaskDelta) -> None:
-        """Do the changes of one epoch; deltas come in the order of their epochs."""
+        """Apply the changes of one epoch; deltas must come in the order of their epochs."""
         self._new = False
         self.progress.step()
         for member in self._members.values():
@@ -173,16 +173,16 @@ class StageTask:
                 member.measures.apply(measures)
 
     def goes_on_from(self, epoch: int | None) -> None:
-        """Its state will be that of the end of this epoch."""
+        """The next epoch starts from the state at the end of this epoch."""
         for member in self._members.values():
             member.operator.context.runtime.restored_checkpoint = epoch
 
     def take_over(
         self, load: Callable[[OperatorInfo, int, Wanted], EarlierState | None], may_drop: bool = False
     ) -> None:
-        """Begin with the state that other tasks have left, of this or another program, and open.
+        """Start from the saved state of other tasks, of this or another program, and open the operators.
 
-        :param may_drop: whether operators may drop what they have no use for.
+        :param may_drop: whether operators may drop state that they have no use for.
         :raises OperatorError: the state does not fit.
         """
         self._new = False
@@ -195,7 +195,7 @@ class StageTask:
                     times = event_times(earlier, member.subtask, member.info.max_parallelism) if keyed else None
                     earlier, waiting = without_waiting(earlier)
                     member.gate.waiting.extend(self._share(member, waiting))
-                    # What had ended in the earlier job begins again: its sources may have more to read now.
+                    # What had ended in the earlier job starts again: its sources may have more to read now.
                     watermark = MIN_TIMESTAMP if earlier.watermark == MAX_WATERMARK else earlier.watermark
                     member.gate.begin_at(watermark, times)
                     member.operator.take_over(replace(earlier, watermark=watermark, may_drop=may_drop))
@@ -208,7 +208,7 @@ class StageTask:
             member.gate.key_form = keys.form
 
     def _share(self, member: Member, waiting: Sequence[tuple[Waiting, ...]]) -> Iterator[Waiting]:
-        """What is this subtask's of what waited at the gates of earlier ones."""
+        """This subtask's share of the input that waited at the gates of earlier subtasks."""
         info, gate = member.info, member.gate
         return share(waiting, member.subtask, info.parallelism, info.max_parallelism, gate.partitioners, gate.channels)
 
@@ -239,17 +239,17 @@ class StageTask:
         results: ResultFiles | None = None,
         finish: Callable[[], bool] | None = None,
     ) -> Iterator[Packet]:
-        """One epoch: what arrives is handled, everything that follows from it is handed on. What there is no time for
+        """Run one epoch: process the packets, and yield the packets for other tasks. Input that there is no time for
         waits at the gates.
 
-        :param results: where much goes that somebody collects.
-        :param finish: says whether the epoch is to end now.
+        :param results: where large collected results are written.
+        :param finish: returns whether the epoch must end now.
         """
         self._allow(order, own, finish)
         self.begin(order, results)
         yield from self.drain()
         yield from self._resume()
-        # What a loop fed back comes before anything new.
+        # Elements that a loop fed back come before new ones.
         for member in sorted(self.members, key=lambda member: isinstance(member.operator, SourceOperator)):
             if isinstance(member.operator, ReadingOperator):
                 reads = own.sources.get(member.info.id) or SourceOrder()
@@ -271,17 +271,17 @@ class StageTask:
         self._fresh = False
 
     def begin_flow(self, order: EpochOrder, results: ResultFiles | None) -> None:
-        """An epoch begins that takes as long as its driver likes."""
+        """Begin an epoch in flow, whose end the driver decides."""
         self._allowance.begin(None, None)
         self._new = self._fresh = False
         self.begin(order, results)
 
     def put_off(self) -> None:
-        """What is not done in this epoch waits for the next one."""
+        """Leave the unprocessed input of this epoch for the next one."""
         self._allowance.end()
 
     def begin(self, order: EpochOrder, results: ResultFiles | None) -> None:
-        """An epoch begins."""
+        """Begin an epoch."""
         for member in self.members:
             member.gate.records = member.fork.records = member.gate.bytes = member.fork.bytes = 0
             member.operator.context.runtime.aggregates.begin_epoch(order.aggregates.get(member.info.uid, {}))
@@ -293,12 +293,12 @@ class StageTask:
         self.advance_time()
 
     def end(self) -> Iterator[Packet]:
-        """All that belongs to the epoch is here."""
+        """All input of the epoch was processed: finish it in all operators."""
         self.advance_time()
         yield from self._settle()
-        # One operator after the other, from the top: whoever judges in tick() whether its input is quiet has everything
-        # that those above had held back or in flight, and a watermark from there has passed before the operators below
-        # end their slice. A sink's turn comes last: nothing follows what it prepares.
+        # One operator after the other, from the top: an operator whose tick() decides whether its input is idle has
+        # then got everything that earlier operators held back or had in flight, and a watermark from there arrives
+        # before it ends its slice. Sinks are last: nothing follows what they prepare.
         members = self.members
         for member in members:
             self.watch.switch(work_slot(member.number))
@@ -314,7 +314,8 @@ class StageTask:
         yield from self.drain()
 
     def _allow(self, order: EpochOrder, own: TaskOrder, finish: Callable[[], bool] | None) -> None:
-        """How long it may work: sources stop by themselves, so the operators behind them have their time on top."""
+        """Set how long the task may work. Sources stop by themselves, so later operators have their time on top of
+        that."""
         millis = order.work_millis if order.keep_state else None
         reading = max((reads.millis or 0 for reads in own.sources.values()), default=0)
         if millis is None:
@@ -334,7 +335,7 @@ class StageTask:
         )
 
     def _resume(self) -> Iterator[Packet]:
-        """Hand on what has waited since the last epoch; what is further down came first."""
+        """Process what has waited since the last epoch, later operators first: their input is older."""
         for member in reversed(self.members):
             before = self.watch.switch(work_slot(member.number))
             for _ in member.gate.resume():
@@ -342,7 +343,7 @@ class StageTask:
             self.watch.switch(before)
 
     def _settle(self) -> Iterator[Packet]:
-        """What waits has to be recorded: what can't be pickled is handed on after all."""
+        """Waiting input has to be recorded: process what can't be pickled after all."""
         sources = [member.operator for member in self.members if isinstance(member.operator, SourceOperator)]
         try:
             for member in self.members:
@@ -357,7 +358,7 @@ class StageTask:
                     yield from self.drain()
 
     def _send_latency_mark(self, member: Member) -> None:
-        """In front of what a source reads, at most once in ``metrics.latency.interval``."""
+        """Send a latency mark before a source reads, at most once in ``metrics.latency.interval``."""
         interval, now = self.job.latency_millis, self.clock()
         operator = member.operator
         if not interval or now - member.marked < interval or not isinstance(operator, SourceOperator):
@@ -367,7 +368,7 @@ class StageTask:
             member.fork.mark(LatencyMark(member.info.id, member.subtask, now))
 
     def reading(self, member: Member, epoch: int, order: SourceOrder, limits: ReadingLimits) -> Iterator[None]:
-        """Read a source; control comes back after every poll and piece. A poll that brought nothing was a wait."""
+        """Read a source; yields after every poll and piece. A poll that brought nothing counts as waiting."""
         assert isinstance(member.operator, ReadingOperator)
         self._send_latency_mark(member)
         reading = member.operator.read(order, epoch, limits)
@@ -388,7 +389,8 @@ class StageTask:
             yield
 
     def _keyed_inputs(self) -> dict[int, KeyedInput]:
-        """id of an operator that takes one key after the other -> its keyed inputs, all of which come in this epoch."""
+        """Operator id -> its keyed inputs, for operators that take one key after the other and get all input in this
+        epoch."""
         gates = {id: member.gate for id, member in self._members.items() if isinstance(member.operator, ByKey)}
         return {id: keyed_input(gate, HOLD_BYTES // len(gates)) for id, gate in gates.items()}
 
@@ -414,7 +416,7 @@ class StageTask:
             yield from self.drain()
 
     def _arriving(self, packets: Iterable[Packet]) -> Iterator[Packet]:
-        """The same, with the time that they let wait."""
+        """The packets, with the time spent waiting for them measured."""
         watch, coming = self.watch, iter(packets)
         while True:
             before = watch.switch(READING)
@@ -436,7 +438,7 @@ class StageTask:
         self.watch.switch(before)
 
     def drain(self) -> Iterator[Packet]:
-        """What has been sent."""
+        """The packets that operators have sent so far."""
         if self._out:
             watch, edges, members = self.watch, self.job.edges, self._members
             before = watch.switch(OTHER)
@@ -450,12 +452,12 @@ class StageTask:
             self._out.clear()
 
     def before_snapshot(self, epoch: int) -> None:
-        """``delta`` will follow."""
+        """Prepare for ``delta``."""
         for member in self._members.values():
             member.operator.before_snapshot(epoch)
 
     def take_stock(self) -> None:
-        """The epoch is over, for the functions' snapshots too: find what it changed in metrics and accumulators."""
+        """The epoch is over, also for the functions' snapshots: find the changes of metrics and accumulators."""
         for member in self._members.values():
             try:
                 member.measures.end_epoch()
@@ -464,20 +466,20 @@ class StageTask:
                 raise member.operator.context.error(error) from error
 
     def before_full_snapshot(self) -> None:
-        """This epoch's state will be written as a whole, too: to be called before ``delta``."""
+        """The whole state of this epoch will be written, too; to be called before ``delta``."""
         for member in self._members.values():
             keyed = member.operator.keyed_state()
             if keyed is not None:
                 keyed.before_full_snapshot()
 
     def delta(self, anyway: bool = False) -> TaskDelta | None:
-        """The state that the epoch changed; None for nothing, unless something is needed ``anyway``."""
+        """The state changes of the epoch; None: there are none, unless a delta is needed ``anyway``."""
         deltas = {member.info.uid: member.delta() for member in self._members.values()}
         changed = {uid: delta for uid, delta in deltas.items() if has_changes(delta)}
         return deltas if anyway else changed or None
 
     def added_bytes(self, delta: TaskDelta) -> int:
-        """About how many bytes of the last delta only add to the state, and replace nothing."""
+        """The approximate bytes of the last delta that only add to the state, and replace nothing."""
         members = (member for member in self._members.values() if member.info.uid in delta)
         return sum(member.added_bytes(delta[member.info.uid]) for member in members)
 
@@ -489,7 +491,7 @@ class StageTask:
                 yield {member.info.uid: piece}
 
     def _small(self) -> TaskDelta:
-        """The whole state but for the keyed state."""
+        """The whole state without the keyed state."""
         return {member.info.uid: next(member.full_pieces()) for member in self._members.values()}
 
     def save(self, write: Callable[[OperatorInfo, int, SubtaskState], SavedSubtask]) -> tuple[SavedSubtask, ...]:
@@ -497,7 +499,7 @@ class StageTask:
         return tuple(write(member.info, member.subtask, member.whole()) for member in self._members.values())
 
     def answers(self, queries: Iterable[StateQuery]) -> dict[int, bytes]:
-        """What is stored for the keys that queries ask for and that belong to this task."""
+        """Number of a query -> pickled value, for queries whose key belongs to this task."""
         found = {}
         for query in queries:
             for member in self._members.values():
@@ -506,7 +508,7 @@ class StageTask:
         return found
 
     def reports(self) -> tuple[OperatorReport, ...]:
-        """What the epoch did, for the driver; takes printed and collected elements out."""
+        """The reports of all operators on the epoch; takes printed and collected elements out."""
         return tuple(member.report(self.watch.of_operator(member.number)) for member in self._members.values())
 
     @property
@@ -518,10 +520,10 @@ class StageTask:
         )
 
     def close(self) -> None:
-        """Close all operators and key selectors; the first error is raised after all had their turn."""
+        """Close all operators and key selectors; the first error is raised after all were closed."""
         first: Exception | None = None
         selectors, self._selectors = self._selectors, {}
-        # A copy of a task that has had its last element is not opened.
+        # A copy of a task that was restored after its last element was never opened.
         closings = [member.operator.close for member in self._opened]
         for close in [*closings, *(selector.close for selector in selectors.values()), self.working.close]:
             try:

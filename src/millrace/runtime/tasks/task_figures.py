@@ -1,8 +1,9 @@
-"""What a task measures of itself: where its time goes, and which keys get a large share of its input.
+"""What a task measures of itself: where its time goes, and which keys have a large share of its input.
 
-The stopwatch counts each moment for one slot, and to change slots costs a look at the clock. Heavy keys are found by a
-bounded sketch of a sample, space-saving (Metwally and others, 2005): so many counters; a key without one takes over the
-smallest, with its count as the most that it may be wrong by. What is shown is what is certain: the count less that.
+The stopwatch counts time for one slot at a time; changing slots costs a look at the clock. Heavy keys are found by a
+bounded sketch of a sample, space-saving (Metwally and others, 2005): it has a fixed number of counters, and a key
+without one takes over the smallest counter, with its count as the largest possible error. The shown share is the
+certain one: the count without that error.
 """
 
 from __future__ import annotations
@@ -25,11 +26,12 @@ REST, OTHER, READING, PASSING, RECORDING, WAITING, PRESSED = range(7)
 writing state; a source that has nothing; in flow: waiting for credit."""
 _WHOLE = 7
 _PARTS = 3
-"""Slots of each operator: at work, sorting what it emits by receiver, and waiting until that is taken."""
+"""The number of slots of each operator: at work, sorting its output by receiver, and waiting until the output is
+taken."""
 
 
 class Stopwatch:
-    """One for each task; its threads take turns."""
+    """Measures where the time of one task goes. Its threads use it in turn."""
 
     __slots__ = ("_current", "_since", "spent")
 
@@ -40,7 +42,7 @@ class Stopwatch:
         self._since = perf_counter_ns()
 
     def switch(self, slot: int) -> int:
-        """Time goes to this slot from now on; which one it went to before."""
+        """Count time for this slot from now on; returns the slot before."""
         now = perf_counter_ns()
         before = self._current
         self.spent[before] += now - self._since
@@ -49,22 +51,22 @@ class Stopwatch:
         return before
 
     def move(self, source: int, target: int, nanoseconds: int) -> None:
-        """So much was counted for the wrong slot."""
+        """Move time that was counted for the wrong slot (ns)."""
         self.spent[source] -= nanoseconds
         self.spent[target] += nanoseconds
 
     def of_operator(self, number: int) -> OperatorTimes:
-        """What an operator has taken since ``start``."""
+        """The time of an operator since ``start``, in microseconds."""
         return of_operator(self.spent, number)
 
     def so_far(self) -> list[int]:
-        """Slot -> nanoseconds since ``start``, with those of the slot that is at it; from any thread."""
+        """Slot -> nanoseconds since ``start``, including the current slot; from any thread."""
         spent = list(self.spent)
         spent[self._current] += max(perf_counter_ns() - self._since, 0)
         return spent
 
     def of_task(self) -> TaskTimes:
-        """What the task as a whole has taken since ``start``, beyond its operators."""
+        """The time of the task outside its operators since ``start``, in microseconds."""
         spent = self.spent
         return TaskTimes(
             spent[READING] // 1000,
@@ -75,35 +77,35 @@ class Stopwatch:
         )
 
     def start(self) -> None:
-        """A new epoch. What was done between epochs stays: it belongs to this one."""
+        """Begin a new epoch. Time spent between epochs is included, because it belongs to this epoch."""
         self.switch(OTHER)
         self.spent[REST] = 0
 
     def stop(self) -> None:
-        """The epoch is over and told of."""
+        """The epoch has ended and was reported."""
         self.switch(REST)
         self.spent = [0] * len(self.spent)
 
 
 def of_operator(spent: list[int], number: int) -> OperatorTimes:
-    """What the operator with this number in its task has taken, of what all slots have."""
+    """The time of the operator with this number in its task (microseconds), given the nanoseconds of all slots."""
     place = _WHOLE + _PARTS * number
     work, sort, write = spent[place : place + _PARTS]
     return OperatorTimes(work // 1000, sort // 1000, write // 1000)
 
 
 def work_slot(number: int) -> int:
-    """Of the operator with this number in its task: it is at work."""
+    """The slot for the work of the operator with this number in its task."""
     return _WHOLE + _PARTS * number
 
 
 def sort_slot(number: int) -> int:
-    """It sorts what it emits by receiver."""
+    """The slot for sorting the output of an operator by receiver."""
     return work_slot(number) + 1
 
 
 def write_slot(number: int) -> int:
-    """It waits until what it has emitted is taken."""
+    """The slot for waiting until the output of an operator is taken."""
     return work_slot(number) + 2
 
 
@@ -113,33 +115,33 @@ COUNTERS = 32
 SHOWN = 10
 LEAST_SHARE = 0.01
 ALL_UNTIL = 256
-"""So many elements are all looked at."""
+"""The number of first elements that are all sampled."""
 ONE_IN = 1_024
-"""Of those after them one in so many, at random: a period in the data must not hide keys."""
+"""After them about one in this many elements is sampled, at random: a period in the data must not hide keys."""
 FORGET_AT = 10_000_000
-"""Elements after which all counts are halved, so that what was long ago counts less."""
+"""The number of elements after which all counts are halved, so that older elements count less."""
 KEY_LIMIT = 80
 PAUSE_MS = 2_000
-"""How often the driver hears of them."""
+"""The interval at which heavy keys are reported to the driver (ms)."""
 
 HeavyKeys = tuple[tuple[str, float], ...]
-"""(text of a key, share of the input), the heaviest first"""
+"""(text of a key, share of the input, 0 to 1), the heaviest first"""
 
 
 class Sketch:
-    """Of the keys of one operator in one subtask."""
+    """A sketch of the keys of one operator's input in one subtask."""
 
     def __init__(self) -> None:
         self.total = 0
-        """elements that were seen, looked at or not"""
+        """number of elements, sampled or not"""
         self._counts: dict[Any, int] = {}
         self._errors: dict[Any, int] = {}
         self._next = 0
-        """elements to pass over before the next one is looked at"""
+        """number of elements to skip before the next sample"""
         self._random = Random(0)
 
     def see(self, keys: Sequence[Any]) -> None:
-        """Elements with these keys have come."""
+        """Count elements with these keys."""
         length, at = len(keys), self._next
         while at < length:
             step = 1 if self.total + at < ALL_UNTIL else 1 + int(self._random.random() * 2 * ONE_IN)
@@ -168,7 +170,7 @@ class Sketch:
         self._errors = {key: error // 2 for key, error in self._errors.items()}
 
     def heaviest(self) -> HeavyKeys:
-        """Those with a share of the input that is certain and worth to be shown."""
+        """The keys whose certain share is large enough to be shown."""
         if not self.total:
             return ()
         shares = [
@@ -180,16 +182,16 @@ class Sketch:
 
 
 class Watched:
-    """The keys of an operator's input, whatever form its elements have."""
+    """Counts the keys of an operator's input, for elements and for batches of rows."""
 
     def __init__(self, columns: Mapping[int, Sequence[int]]) -> None:
-        """:param columns: input -> of batches of rows: the columns of the key."""
+        """:param columns: input -> key columns, for inputs with batches of rows."""
         self._columns = columns
         self._sketch: Sketch | None = Sketch()
         self._told = 0
 
     def see(self, values: Sequence[Any], keys: Sequence[Any] | None, input: int) -> None:
-        """Elements have come to an input."""
+        """Count elements of an input."""
         sketch = self._sketch
         if sketch is None:
             return
@@ -203,7 +205,7 @@ class Watched:
             self._sketch = None
 
     def report(self, now: int) -> HeavyKeys | None:
-        """For the driver, at time ``now`` (ms); None: nothing new."""
+        """The heavy keys for the driver, at time ``now`` (ms); None: nothing new."""
         if self._sketch is None or now - self._told < PAUSE_MS:
             return None
         self._told = now
@@ -211,7 +213,7 @@ class Watched:
 
 
 class _KeysOfRows(Sequence[Any]):
-    """The keys of a batch of rows, each of which is made when it is looked at."""
+    """The keys of a batch of rows; each is made when it is accessed."""
 
     def __init__(self, rows: Rows, columns: Sequence[int]) -> None:
         self._length = len(rows)
@@ -229,9 +231,9 @@ class _KeysOfRows(Sequence[Any]):
 
 
 def watched(inputs: Iterable[tuple[int, Partitioner]]) -> Watched | None:
-    """For an operator whose input comes by key; None for others.
+    """The counter of heavy keys for an operator with keyed input; None for others.
 
-    :param inputs: of each of its edges.
+    :param inputs: (input, partitioner) of each edge into the operator.
     """
     by_key = [(input, each) for input, each in inputs if isinstance(each, (Hash, ByColumns))]
     return Watched({input: each.columns for input, each in by_key if isinstance(each, ByColumns)}) if by_key else None

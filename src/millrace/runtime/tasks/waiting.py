@@ -1,10 +1,10 @@
-"""How long a task may work in an epoch, what waits at its gates when that time is over, and how far the task is.
+"""How long a task may work in an epoch, the input that waits at its gates after that, and the task's progress.
 
-A function was too slow for what waits. That is a part of the task's state: it stands beside the operator's own small
-state, and so comes back wherever that does: after a failure, from savepoints, and with another parallelism, where each
-subtask finds its share of what all earlier ones had.
+When an operator is too slow for its input, the rest waits. The waiting input is a part of the task's state, next to the
+operator's own small state, so it is restored with it: after a failure, from savepoints, and with another parallelism,
+where each subtask gets its share of what waited at all earlier ones.
 
-Progress is for threads that look at the task from outside. It costs a few assignments for each piece.
+Progress is read by threads that inspect the task from outside. It costs a few assignments for each piece.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from millrace.runtime.state.restoring.saved import EarlierState
 # The time of a task
 
 MOST_FOR_CALLS = 0.75
-"""The part of a task's time at whose end calls end that it has begun: it can't leave them to the next epoch."""
+"""The part of a task's time by whose end its calls in flight must end, because they can't be left to the next epoch."""
 
 
 class Allowance:
-    """The time of one task, epoch after epoch. What is left when it is over is done in the next epoch.
+    """How long one task may work in an epoch. Input that is left then is processed in the next epoch.
 
-    :param clock: in ms.
+    :param clock: gives the time in ms.
     """
 
     def __init__(self, clock: Callable[[], int]) -> None:
@@ -55,12 +55,13 @@ class Allowance:
         at_first_piece: bool = False,
         reading: int = 0,
     ) -> None:
-        """An epoch begins.
+        """Begin an epoch.
 
-        :param millis: how long the task may work (ms); None: as long as there is something to do.
-        :param finish: says whether the epoch is to end now; it is asked between any two pieces.
-        :param at_first_piece: the time begins when the first piece is done: a task that is new imports and connects.
-        :param reading: the part of it that sources have (ms); calls have to end in the rest.
+        :param millis: how long the task may work (ms); None: no limit.
+        :param finish: returns whether the epoch must end now; called between any two pieces.
+        :param at_first_piece: whether the time counts from the end of the first piece, because a new task has to import
+            and connect first.
+        :param reading: the part of the time for sources (ms); calls have to end in the rest.
         """
         self._millis = millis
         self._reading = reading
@@ -69,17 +70,17 @@ class Allowance:
         self._until = None if millis is None or at_first_piece else self._clock() + millis
 
     def worked(self) -> None:
-        """A piece is done: however little time there is, a task does one."""
+        """A piece is done. A task always does at least one, however little time there is."""
         self._has_worked = True
         if self._until is None and self._millis is not None:
             self._until = self._clock() + self._millis
 
     def end(self) -> None:
-        """It is over now."""
+        """End the time of this epoch."""
         self._is_over = True
 
     def over(self) -> bool:
-        """Whether nothing more is to be begun in this epoch."""
+        """Whether nothing more may be begun in this epoch."""
         if not self._is_over:
             until = self._until if self._has_worked else None
             late = until is not None and is_over(self._clock(), until, self._millis or 0)
@@ -87,11 +88,12 @@ class Allowance:
         return self._is_over
 
     def calls_over(self, wait: int, call: int) -> bool:
-        """Whether no more calls are to be begun in this epoch, since they would not end in it; nothing more is read
+        """Whether no more calls may be begun in this epoch, because they would not end in it; nothing more is read
         then.
 
-        :param wait: how long the task would wait for a call to begin (ms).
-        :param call: how long that would take (ms). However long calls take, a part of the time is there to begin some.
+        :param wait: how long the task would wait before a call begins (ms).
+        :param call: how long the call would take (ms). However long calls take, there is some time in which they may
+            begin.
         """
         if not self._calls_over and self._has_worked and self._until is not None:
             most = ((self._millis or 0) - self._reading) * MOST_FOR_CALLS
@@ -100,11 +102,11 @@ class Allowance:
         return self._calls_over or self.over()
 
     def reading_over(self) -> bool:
-        """Whether nothing more is to be read in this epoch."""
+        """Whether nothing more may be read in this epoch."""
         return self._calls_over or self.over()
 
     def extend(self) -> None:
-        """What can't wait for the next epoch is done in this one."""
+        """Allow the rest of the work in this epoch, because it can't wait for the next one."""
         self._millis = self._until = self._finish = None
         self._is_over = self._calls_over = False
 
@@ -116,16 +118,16 @@ Channel = tuple[int, int]
 
 
 class Waiting(NamedTuple):
-    """What has arrived at a gate and was not handed on."""
+    """An item that has arrived at a gate and was not processed."""
 
     input: int
     channel: Channel | None
-    """None for elements of the same task"""
+    """the channel it came over; None: from an operator in the same task"""
     content: bytes | Chunk | Mark
-    """a packet, or elements, or a mark that came by itself"""
+    """a packet, elements, or a separate mark"""
 
     def packed(self) -> Waiting:
-        """The same as a packet."""
+        """The item with its content as a packet."""
         if isinstance(self.content, bytes):
             return self
         if isinstance(self.content, Chunk):
@@ -133,7 +135,7 @@ class Waiting(NamedTuple):
         return self._replace(content=encode(Chunk([]), [(0, self.content)]))
 
     def items(self) -> Iterator[Chunk | Mark]:
-        """The elements and marks, in order."""
+        """The elements and marks in the item, in order."""
         if isinstance(self.content, bytes):
             yield from decode(self.content)
         else:
@@ -141,8 +143,8 @@ class Waiting(NamedTuple):
 
 
 def joined(items: Iterable[Waiting]) -> list[Waiting]:
-    """The same in the same order, with one chunk of elements that follow each other, whatever channels of an input
-    they came over."""
+    """The items in the same order, with consecutive elements of an input merged into one chunk, whatever channels they
+    came over."""
     found: list[Waiting] = []
     for (input, has_elements), some in groupby(items, lambda each: (each.input, isinstance(each.content, Chunk))):
         run = list(some)
@@ -165,26 +167,26 @@ def _all_of(chunks: Sequence[Chunk], name: str) -> list[Any] | None:
 
 @dataclass(frozen=True)
 class WithWaiting:
-    """The small state of an operator, and what waits at its gate as packets."""
+    """The small state of an operator, with the waiting input of its gate as packets."""
 
     small: Any
     waiting: tuple[Waiting, ...] = ()
     ahead: Times | None = None
-    """how far event time was for each key group, if that is further than it is"""
+    """event time of each key group (ms), if it is ahead of the watermark for some"""
 
 
 def parted(small: Any) -> tuple[Any, tuple[Waiting, ...]]:
-    """The small state of an operator, and what waits."""
+    """(small state of an operator, waiting input)."""
     return (small.small, small.waiting) if isinstance(small, WithWaiting) else (small, ())
 
 
 def only_waiting(small: Any) -> Any:
-    """The same without the operator's own state."""
+    """The small state with waiting input, but without the operator's own state."""
     return replace(small, small=None) if isinstance(small, WithWaiting) else None
 
 
 def without_waiting(earlier: EarlierState) -> tuple[EarlierState, list[tuple[Waiting, ...]]]:
-    """The state for the operator, and what waited at each of the earlier subtasks."""
+    """The state for the operator, and the waiting input of each earlier subtask."""
     both = [parted(small) for small in earlier.smalls]
     smalls = tuple(small for small, _ in both)
     if all(small is None for small in smalls):
@@ -193,8 +195,8 @@ def without_waiting(earlier: EarlierState) -> tuple[EarlierState, list[tuple[Wai
 
 
 def event_times(earlier: EarlierState, subtask: int, max_parallelism: int) -> Times | None:
-    """How far event time was for each key group in the earlier subtasks; None: for all of them as far as the subtask
-    begins."""
+    """The event time of each key group (ms) in the earlier subtasks; None: it is the watermark that the subtask starts
+    at, for all of them."""
     marks = earlier.watermarks
     ahead = [small.ahead if isinstance(small, WithWaiting) else None for small in earlier.smalls]
     if not marks:  # as many as before; or another number, in a savepoint of Millrace 0.1, which has one watermark
@@ -212,15 +214,15 @@ def share(
     partitioners: Mapping[int, Partitioner],
     channels: Collection[Channel],
 ) -> Iterator[Waiting]:
-    """What of it belongs to one of the subtasks that there are now.
+    """The part of the waiting input that belongs to one of the present subtasks.
 
-    With as many subtasks as before each has its own. Else elements go where their keys are now; those without keys to
-    any one, and of what all subtasks get what the one had whose broadcast state they get. Marks stay out then, as the
-    end of the input does in any case: the sources say again how far they are.
+    With as many subtasks as before each gets its own. Else elements go to the subtask that has their key now; elements
+    without keys go to any one. Broadcast elements are those of the subtask whose broadcast state is taken over. Marks
+    are then left out, and the end of the input always is: the sources send them again.
 
-    :param waiting: of each earlier subtask.
-    :param partitioners: number of an input -> how its elements are spread.
-    :param channels: those of the gate.
+    :param waiting: waiting input of each earlier subtask.
+    :param partitioners: number of an input -> its partitioner.
+    :param channels: channels of the gate.
     """
     if len(waiting) == parallelism:
         yield from (kept for each in waiting[subtask] for kept in _without_ends(each, channels))
@@ -265,45 +267,45 @@ def _places(
 
 
 class Place(Protocol):
-    """The input of an operator."""
+    """The input of an operator: its gate."""
 
     operator: Operator
     waiting: deque[Waiting]
 
 
 class Piece(NamedTuple):
-    """What an operator is at."""
+    """The piece that an operator is processing."""
 
     place: Place
     elements: int
-    """0: it was given no elements, but a mark, a time, the end of an epoch, or is to read"""
+    """number of elements; 0: it is processing a mark, a timer or the end of an epoch, or is reading"""
     left: int
-    """elements that came with it and are not handed on"""
+    """number of elements of the same chunk that were not passed to it yet"""
     began: int
-    """by ``perf_counter_ns``"""
+    """start time, by ``perf_counter_ns``"""
 
 
 class Position(NamedTuple):
-    """Where a task is at one moment."""
+    """What a task is doing at one moment."""
 
     steps: int
-    """changes whenever a piece begins or ends"""
+    """a counter that changes whenever a piece begins or ends"""
     operator: str = ""
-    """its name; empty: no operator is at work"""
+    """name of the working operator; empty: no operator is working"""
     subtask: int = 0
     parallelism: int = 1
     millis: int = 0
-    """since the piece began"""
+    """time since the piece began (ms)"""
     elements: int = 0
-    """of the piece; 0: it is at something else than elements"""
+    """number of elements in the piece; 0: it is not processing elements"""
     before: int = 0
-    """elements that wait to be handed to it"""
+    """number of elements that wait for the operator"""
     packets: int = 0
-    """packets that wait beside these; nobody knows yet how many elements are in them"""
+    """number of further packets that wait, with an unknown number of elements"""
 
 
 class Progress:
-    """Of one task. Written by the thread that runs it, read by any."""
+    """The progress of one task. The thread that runs the task writes it, any thread may read it."""
 
     __slots__ = ("__weakref__", "piece", "steps")
 
@@ -312,24 +314,24 @@ class Progress:
         self.piece: Piece | None = None
 
     def begin(self, place: Place, elements: int, left: int, began: int) -> Piece | None:
-        """An operator gets a piece; the one that it is a part of, for ``end``."""
+        """An operator gets a piece. Returns the piece that this one interrupts, for ``end``."""
         outer = self.piece
         self.steps += 1
         self.piece = Piece(place, elements, left, began)
         return outer
 
     def end(self, outer: Piece | None) -> None:
-        """It has done it."""
+        """The operator has finished its piece; ``outer`` is what ``begin`` returned."""
         self.steps += 1
         self.piece = outer
 
     def at(self, place: Place | None) -> None:
-        """The task has come to an operator, or to none."""
+        """The task has moved to an operator, or to none."""
         self.steps += 1
         self.piece = None if place is None else Piece(place, 0, 0, perf_counter_ns())
 
     def step(self) -> None:
-        """Something else has gone on."""
+        """Note progress outside of pieces."""
         self.steps += 1
 
     def runs_here(self) -> None:
@@ -337,7 +339,7 @@ class Progress:
         _running[threading.get_ident()] = self
 
     def position(self) -> Position:
-        """Where it is now."""
+        """What the task is doing now."""
         steps, piece = self.steps, self.piece
         if piece is None:
             return Position(steps)
@@ -357,11 +359,11 @@ class Progress:
 
 
 _running: WeakValueDictionary[int, Progress] = WeakValueDictionary()
-"""identifier of a thread -> the task that it runs, or has run"""
+"""thread identifier -> progress of the task that the thread runs, or has run"""
 
 
 def running_on(thread: int) -> Progress | None:
-    """The task that the thread with this identifier runs."""
+    """The progress of the task that the thread with this identifier runs; None: it runs none."""
     return _running.get(thread)
 
 
@@ -371,7 +373,7 @@ def rests() -> None:
 
 
 def _waiting(waiting: Iterable[Waiting]) -> tuple[int, int]:
-    """How many elements, and how many packets beside them."""
+    """(number of waiting elements, number of other waiting packets)."""
     try:
         contents = [each.content for each in waiting]
     except RuntimeError:  # it has changed meanwhile: then the task does not stand still

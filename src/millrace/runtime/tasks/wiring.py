@@ -1,4 +1,4 @@
-"""What lies between the operators of a task: the gate at the input of each, the fork at its output.
+"""The connections between operators in a task: the gate at each operator's input, and the fork at its output.
 
 A gate's watermark is the minimum over the channels of the operator's inputs.
 """
@@ -26,15 +26,16 @@ from millrace.runtime.tasks.waiting import Allowance, Channel, Progress, Waiting
 # The watermark of an operator
 
 ValveState = tuple[int, dict[Hashable, int], dict[Hashable, bool]]
-"""(combined watermark, channel -> its watermark, channel -> whether it is idle): all channels, or those that changed"""
+"""(combined watermark in ms, channel -> its watermark, channel -> whether it is idle), for all channels or for the
+changed ones"""
 
 
 class WatermarkValve:
     """Combines the watermarks of an operator's channels.
 
     The result is the minimum over active channels. A channel that comes back from idleness with an older watermark than
-    the result does not hold the others back: it takes part again when it has caught up. One that has finished, with the
-    last watermark of all, does not speak for those that are idle: what these bring later is not late.
+    the result does not hold the others back: it takes part again when it has caught up. A finished channel, which has
+    the highest possible watermark, does not advance the result past the idle ones: their later elements are not late.
 
     A mark costs O(log channels), amortised: the heap has an entry for each channel that takes part, with a watermark
     that the channel had once. Only the entry at its top is brought up to date.
@@ -45,24 +46,24 @@ class WatermarkValve:
         self._places = {channel: place for place, channel in enumerate(self._channels)}
         self._marks = [MIN_TIMESTAMP] * len(self._channels)
         self._left = len(self._channels)
-        """channels that have not finished"""
+        """number of channels that have not finished"""
         self._idle: set[int] = set()
         self._heap: list[tuple[int, int]] = []
-        """(a watermark that the channel had, its place)"""
+        """(a watermark that the channel had, index of the channel)"""
         self._in_heap: list[bool] = []
         self._moved: set[int] = set()
         self._turned: set[int] = set()
-        """places whose watermark, or whose idleness, has changed since the last delta"""
+        """indexes of channels whose watermark or idleness has changed since the last delta"""
         self.current = MIN_TIMESTAMP
         self._take_part_again()
 
     @property
     def idle(self) -> bool:
-        """Whether every channel is idle, of those that have not finished."""
+        """Whether all channels that have not finished are idle."""
         return 0 < self._left == len(self._idle)
 
     def watermark(self, channel: Hashable, timestamp: int) -> int | None:
-        """A channel's watermark; returns the combined one if it advanced, else None."""
+        """A channel's watermark (ms); returns the combined one if it advanced, else None."""
         place = self._places[channel]
         self._activate(place)
         if timestamp <= self._marks[place]:
@@ -124,12 +125,12 @@ class WatermarkValve:
     # -- snapshots --------------------------------------------------------------------------------------------------
 
     def full(self) -> ValveState:
-        """Everything, for ``restore``."""
+        """The whole state, for ``restore``."""
         everywhere = range(len(self._channels))
         return self._state(everywhere, everywhere)
 
     def delta(self) -> ValveState | None:
-        """What has changed since the last call, for ``restore`` after what was before; None: nothing."""
+        """The changes since the last call, to be restored after the state before; None: there are none."""
         moved, turned, self._moved, self._turned = self._moved, self._turned, set(), set()
         return self._state(moved, turned) if moved or turned else None
 
@@ -142,7 +143,7 @@ class WatermarkValve:
         )
 
     def restore(self, state: ValveState) -> None:
-        """Go on from a state, full or a change; channels that it does not know stay as they are."""
+        """Restore a whole state or a change; channels that it does not contain stay as they are."""
         places = self._places
         self.current, marks, idleness = state
         for channel, mark in marks.items():
@@ -156,7 +157,7 @@ class WatermarkValve:
         self._take_part_again()
 
     def begin_at(self, timestamp: int) -> None:
-        """All channels have come as far as this."""
+        """Set the watermark of all channels (ms)."""
         self.current = timestamp
         self._marks = [timestamp] * len(self._marks)
         self._moved.update(range(len(self._marks)))
@@ -171,17 +172,17 @@ class WatermarkValve:
 
 
 def operator_clock() -> int:
-    """Of those whose time is not limited."""
+    """The clock of operators without a time limit: always 0."""
     return 0
 
 
 GateState = tuple[ValveState | None, dict[Channel, bool]]
-"""(state of the valve, channel -> whether something may still arrive): all channels, or those that have changed"""
+"""(state of the valve, channel -> whether it is still open), for all channels or for the changed ones"""
 
 
 class Gate:
-    """The input side of one operator: hands it pieces, counts, combines watermarks, notices the end of input. What the
-    operator has no time for waits here until the next epoch."""
+    """The input side of one operator: passes it pieces, counts them, combines watermarks, and notices the end of the
+    input. Input that the operator has no time for waits here until the next epoch."""
 
     def __init__(
         self,
@@ -194,34 +195,36 @@ class Gate:
         partitioners: Mapping[int, Partitioner] | None = None,
     ) -> None:
         """:param channels: channel -> the input that it belongs to.
-        :param watch: counts the time of the operator with this number.
-        :param allowance: the time of the task in an epoch; None: it has all the time in the world.
-        :param progress: that of the task.
-        :param partitioners: input -> how its elements are spread.
+        :param watch: measures the time of the operator.
+        :param number: number of the operator in its task.
+        :param allowance: how long the task may work in an epoch; None: no limit.
+        :param progress: progress of the task.
+        :param partitioners: input -> partitioner of its edge.
         """
         self.operator = operator
         self.waiting: deque[Waiting] = deque()
-        """what has arrived and was not handed on"""
+        """items that have arrived and were not passed to the operator"""
         self._allowance = allowance or Allowance(operator_clock)
         self._progress = progress or Progress()
         self._size = piece_size(operator.calls_for_each, operator.most_at_once, operator.first_at_once)
         self._in_flight = operator.has_calls_in_flight
         self.fitting: Callable[[int], int] | None = None
-        """how many of so many elements that wait the next piece may have, where that depends on more than its time"""
+        """given the size of the next piece, returns how many elements it may have, if that depends on more than time;
+        None: it doesn't"""
         self.cut = 0
-        """elements that are left of the chunk that is handed on piece by piece, of those that wait"""
+        """number of elements left of the chunk that is being cut into pieces, if they wait"""
         self.holds = False
-        """whether all elements wait, for somebody who knows when it is their turn"""
+        """whether all elements wait until the flow task gives the gate its turn"""
         self.records = 0
         self.bytes = 0
-        """of the packets that have arrived"""
+        """size of the packets that have arrived"""
         self.keys: Watched | None = None
-        """looks at the keys of what comes"""
+        """counts the keys of the input; None: the input has no keys"""
         self.key_form: Form = None
-        """what the keys look like that have come first; those of restored state until then"""
+        """form of the first keys that have arrived, or until then of the restored keys"""
         self._has_keys = False
         self.latencies: list[tuple[LatencyMark, int]] = []
-        """marks that have come in this epoch, and how long each was on its way (ms)"""
+        """(mark, time in ms that it was under way) for each latency mark of this epoch"""
         self.watch = watch or Stopwatch(number + 1)
         self._slot = work_slot(number)
         self._inputs = channels
@@ -234,7 +237,7 @@ class Gate:
         """channels that have finished since the last delta"""
 
     def chunk(self, chunk: Chunk, input: int) -> None:
-        """Elements of one channel of an input, in order."""
+        """Pass on elements of one channel of an input, in order."""
         if self.waiting or self.holds or self._allowance.over():
             self.waiting.append(Waiting(input, None, chunk))
             return
@@ -242,14 +245,14 @@ class Gate:
             pass
 
     def receive(self, channel: Channel, payload: bytes) -> Iterator[None]:
-        """A packet; control comes back after each piece."""
+        """Process a packet; yields after each piece."""
         self.bytes += len(payload)
         self.waiting.append(Waiting(self._inputs[channel], channel, payload))
         if len(self.waiting) == 1:
             yield from self.resume()
 
     def decoded(self, channel: Channel, payload: bytes) -> tuple[list[Waiting], int]:
-        """What a packet has, to wait for ``resume``, and how many elements these are."""
+        """Decode a packet for ``resume``: its items, and the number of elements in them."""
         self.bytes += len(payload)
         input = self._inputs[channel]
         items = list(decode(payload))
@@ -258,21 +261,21 @@ class Gate:
 
     @property
     def piece(self) -> int:
-        """How many elements the next piece may have."""
+        """The number of elements that the next piece may have."""
         return self._size.size
 
     @property
     def each_nanoseconds(self) -> int:
-        """What an element of the last piece has taken."""
+        """The time per element in the last piece (ns)."""
         return self._size.each_nanoseconds
 
     @property
     def wanted(self) -> int:
-        """How many elements there should be room for."""
+        """The number of elements that the inboxes should have room for."""
         return self._size.wanted
 
     def resume(self) -> Iterator[None]:
-        """Hand on what waits, as far as there is time; control comes back after each piece."""
+        """Process the waiting items, as far as there is time; yields after each piece."""
         waiting = self.waiting
         over = self._allowance.reading_over if self._in_flight else self._allowance.over
         while waiting and not over():
@@ -286,7 +289,7 @@ class Gate:
                 self._see(channel, content)
 
     def _pieces(self, chunk: Chunk, input: int, fitting: Callable[[int], int] | None = None) -> Iterator[None]:
-        """One piece of the chunk after the other; what there is no time for waits, before all else that does."""
+        """Cut a chunk into pieces and process them, as far as there is time; the rest waits, before all other items."""
         left, midst = Cutter(chunk), self.operator.context.midst
         while True:
             size = min(left.elements, self._size.size)
@@ -322,7 +325,8 @@ class Gate:
         before = watch.switch(self._slot)
         began = perf_counter_ns()
         outer = progress.begin(self, elements, left, began)
-        # What only computes is as long as its processor time: small pieces do not make a busy machine faster.
+        # Operators that only compute are measured by processor time: smaller pieces would not make a busy machine
+        # faster.
         spent = thread_time_ns if self._size.steady else perf_counter_ns
         before_it = spent()
         self._hand_on(piece, input)
@@ -345,9 +349,9 @@ class Gate:
         operator.watermark = ahead.watermark
 
     def packed(self) -> tuple[Waiting, ...]:
-        """What waits, as packets.
+        """The waiting items as packets.
 
-        :raises Exception: some of it can't be pickled.
+        :raises Exception: an element can't be pickled.
         """
         self.waiting = deque([each.packed() for each in self.waiting])
         return tuple(self.waiting)
@@ -393,7 +397,7 @@ class Gate:
             operator.ahead = None
 
     def _time(self, mark: LatencyMark) -> None:
-        """It overtakes what the operator keeps for later, as in Flink."""
+        """Note a latency mark. As in Flink it overtakes elements that the operator buffers."""
         output = self.operator.output
         self.latencies.append((mark, self.operator.context.clock() - mark.at))
         if isinstance(output, Fork):
@@ -417,46 +421,46 @@ class Gate:
 
     @property
     def channels(self) -> Collection[Channel]:
-        """All that lead here."""
+        """All channels of the gate."""
         return self._inputs.keys()
 
     @property
     def open_channels(self) -> Collection[Channel]:
-        """Those that have not finished."""
+        """The channels that have not finished."""
         return self._open
 
     @property
     def finished(self) -> bool:
-        """Whether nothing will ever arrive again."""
+        """Whether nothing will arrive any more."""
         return not self._open
 
     def full(self) -> GateState:
-        """Everything, for ``restore``."""
+        """The whole state, for ``restore``."""
         return self._valve.full(), {channel: channel in self._open for channel in self._inputs}
 
     def delta(self) -> GateState | None:
-        """What has changed since the last call, for ``restore`` after what was before; None: nothing."""
+        """The changes since the last call, to be restored after the state before; None: there are none."""
         valve, closed, self._closed = self._valve.delta(), self._closed, set()
         return None if valve is None and not closed else (valve, dict.fromkeys(sorted(closed), False))
 
     @property
     def times(self) -> Times | None:
-        """How far event time was for each key group, if that is further than it is."""
+        """The event time of each key group (ms), if it is ahead of the watermark for some; else None."""
         return None if self.operator.ahead is None else self.operator.ahead.times
 
     def be_ahead(self, times: Times | None) -> None:
-        """Event time was this far for each key group."""
+        """Set the event time of each key group (ms)."""
         ahead = None if times is None else KeyGroupTimes(times, self._valve.current)
         self.operator.ahead = None if ahead is None or ahead.is_over else ahead
 
     def begin_at(self, watermark: int, times: Times | None = None) -> None:
-        """All inputs are open, and event time has come as far as this."""
+        """Open all inputs, with this watermark (ms)."""
         self._valve.begin_at(watermark)
         self.operator.watermark = watermark
         self.be_ahead(times)
 
     def restore(self, state: GateState) -> None:
-        """Go on from a state, full or a change."""
+        """Restore a whole state or a change."""
         valve, openness = state
         if valve is not None:
             self._valve.restore(valve)
@@ -469,7 +473,7 @@ class Gate:
 
 
 class Fork:
-    """The output side of one operator: to gates in the same task and to channels into later ones."""
+    """The output side of one operator: passes elements to gates in the same task and to channels into later ones."""
 
     def __init__(
         self,
@@ -479,11 +483,11 @@ class Fork:
     ) -> None:
         self.records = 0
         self.bytes = 0
-        """of the packets that have left"""
+        """size of the packets that were sent"""
         self._watch = watch or Stopwatch(number + 1)
         self._slot = sort_slot(number)
         self.held = 0
-        """elements that wait for the next epoch"""
+        """number of elements that wait for the next epoch"""
         self.watermark = MIN_TIMESTAMP
         self._fail = fail
         self._holds = False
@@ -507,7 +511,7 @@ class Fork:
 
     @contextmanager
     def holding(self) -> Iterator[None]:
-        """Hold back what is emitted meanwhile, until ``release``."""
+        """A context in which emitted elements are held back, until ``release``."""
         self._holds = True
         try:
             yield
@@ -515,7 +519,7 @@ class Fork:
             self._holds = False
 
     def release(self) -> None:
-        """Send what was held back, in its order."""
+        """Send what was held back, in order."""
         held, self._held, self.held = self._held, [], 0
         for tag, chunk in held:
             self._send(tag, chunk)
@@ -549,7 +553,7 @@ class Fork:
                 writer.mark(mark)
 
     def flush(self) -> None:
-        """Send what was gathered."""
+        """Send the gathered elements."""
         self._each(methodcaller("flush"))
 
     def end_epoch(self) -> None:

@@ -1,12 +1,12 @@
 """The worker's side of an epoch: find or rebuild the task, run it, store its changes, acknowledge.
 
-A task stays in its process from epoch to epoch, and is used again if its last run is the one that the driver heard of
-and that counts. Else it is rebuilt from its files: after a failure, a move to another process, or a run that the driver
-never heard of. Threads may run several tasks, and several runs of one task: each run has a ``Turn``. Of two runs of a
-task one gets the task that is here, the other makes a new one; only what the newer run leaves is kept.
+A task stays in its process from epoch to epoch, and is used again if its last run was acknowledged to the driver. Else
+it is rebuilt from its files: after a failure, a move to another process, or a run whose acknowledgement got lost.
+Threads may run several tasks, and several runs of one task: each run has a ``Turn``. Of two runs of a task one gets the
+live task, the other makes a new one; only the newer run's task stays.
 
-Between epochs a task fires its processing-time timers (``Between``), as long as no run of it has begun and it has not
-been left behind.
+Between epochs a task fires its processing-time timers (``BetweenEpochs``), as long as no run of it has begun and it was
+not left out of an epoch.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ from millrace.runtime.tasks.task_figures import OTHER, RECORDING
 # Tasks that live in this process
 
 JOBS = 8
-"""Jobs whose tasks are kept. Who runs jobs says when one has ended (``forget``), unless he is killed."""
+"""The number of jobs whose tasks stay. The driver reports the end of a job (``forget``), unless it is killed."""
 PATIENCE_MS = 600_000
-"""How long a task fires timers that nobody asks for: its driver may be gone, or it may have moved."""
+"""How long a task fires timers without a new epoch (ms): its driver may be gone, or it may run elsewhere."""
 
 
 class StaleOrderError(RuntimeError):
-    """An order that is no longer wanted: its job is at a later epoch, or has ended. To run it would do harm."""
+    """An order that is out of date: its job is at a later epoch, or has ended. Running it would do harm."""
 
 
 @dataclass
@@ -55,26 +55,26 @@ class LiveTask:
 
     task: StageTask
     past: Past = NO_PAST
-    """the versions that its state is made of, within reach"""
+    """the versions that its state is made of, within ``REACH``"""
     ran: int = INITIAL
-    """the run in which it did its last epoch, as a version"""
+    """version of the run in which it ran its last epoch"""
     due: int | None = None
-    """when it has something to fire between epochs (ms)"""
+    """when its next timer between epochs is due (ms); None: there is none"""
     _until: int = 0
-    """when it stops doing so (ms)"""
+    """until when it fires timers (ms)"""
 
     @property
     def epoch(self) -> int:
-        """The last one that it did."""
+        """The last epoch that the task ran."""
         return epoch_and_run(self.ran)[0]
 
     def rest(self, now: int) -> None:
-        """Its epoch is over, and the next one not there."""
+        """The epoch is over, and the next one has not begun."""
         self._until = now + PATIENCE_MS
         self._look_ahead()
 
     def fire(self, now: int) -> None:
-        """Fire what is due."""
+        """Fire the timers that are due at ``now`` (ms)."""
         self.task.between.fire(now)
         self._look_ahead()
 
@@ -87,7 +87,7 @@ class LiveTask:
         return self.past.versions[-1]
 
     def close(self) -> None:
-        """Close it for good. Errors are of no interest: its job has long been told how it ended."""
+        """Close the task finally. Errors are ignored: its job's result has been reported."""
         try:
             self.task.close()
         except Exception:
@@ -96,7 +96,7 @@ class LiveTask:
 
 @dataclass(eq=False)
 class _Firing:
-    """A task that fires at this moment."""
+    """A task that is firing timers."""
 
     job_id: str
     task: TaskId
@@ -109,18 +109,20 @@ class _Firing:
 @dataclass
 class _Job:
     epoch: int = 0
-    """the latest one that an order was seen of"""
+    """the latest epoch of which an order has arrived"""
     before: int = 0
-    """the one before that"""
+    """the epoch before the latest one"""
     tasks: dict[TaskId, LiveTask] = field(default_factory=dict)
     turns: dict[TaskId, int] = field(default_factory=dict)
-    """number of the latest run of each task"""
+    """task -> number of its latest run"""
     left: dict[TaskId, int] = field(default_factory=dict)
-    """number of the run that has left the task"""
+    """task -> number of the run that put the live task here"""
     firing: dict[TaskId, _Firing] = field(default_factory=dict)
 
     def resting(self) -> Iterator[tuple[TaskId, LiveTask]]:
-        """The tasks that may fire: no run has begun that will take them, and they were not left out of an epoch."""
+        """The tasks that may fire timers: no run has begun that will take them, and they were not left out of an
+        epoch.
+        """
         for task, live in self.tasks.items():
             if live.due is not None and live.epoch >= self.before and self.turns[task] == self.left[task]:
                 yield task, live
@@ -137,24 +139,24 @@ class Turn:
 
 
 class TaskCache:
-    """Safe to be called from several threads.
+    """The live tasks of this process. May be called from several threads.
 
-    :param process: a name for the process whose tasks these are, for the driver; None: they don't live on in it.
+    :param process: name of this process, for the driver; None: tasks don't stay in it.
     """
 
     def __init__(self, process: str | None = None) -> None:
         self.process = process
         self._lock = threading.Lock()
         self._jobs: dict[str, _Job] = {}
-        """those that were seen last come last"""
+        """jobs in the order of their last order, the latest last"""
         self._turns = 0
         self.on_due: Callable[[], None] | None = None
-        """is called when a task has come that has something to fire"""
+        """called when a task was put here that has timers to fire"""
 
     def begin(self, job_id: str, task: TaskId, epoch: int) -> Turn:
-        """A task is about to run. Epochs never go back, in no attempt of a job.
+        """A task is about to run. The epochs of a job never go back, not even after a restart.
 
-        :raises StaleOrderError: an order of a later epoch was here already.
+        :raises StaleOrderError: an order of a later epoch has arrived before.
         """
         with self._lock:
             job = self._jobs.pop(job_id, None) or _Job()
@@ -171,7 +173,8 @@ class TaskCache:
         return turn
 
     def take(self, turn: Turn) -> LiveTask | None:
-        """Take the task out: it comes back with ``put`` only after a success, since a failure leaves half an epoch."""
+        """Take the live task out. It comes back with ``put`` only after a success, because a failure leaves half an
+        epoch."""
         with self._lock:
             job = self._jobs.get(turn.job_id)
             firing = None if job is None else job.firing.pop(turn.task, None)
@@ -182,7 +185,7 @@ class TaskCache:
         return firing.live
 
     def put(self, turn: Turn, live: LiveTask) -> None:
-        """Keep a task for its next epoch; one that has ended is closed."""
+        """Store a task for its next epoch; a task that is not needed is closed."""
         with self._lock:
             job = self._jobs.get(turn.job_id)
             wanted = job is not None and job.epoch == turn.epoch and job.turns.get(turn.task) == turn.number
@@ -197,12 +200,12 @@ class TaskCache:
             self.on_due()
 
     def next_due(self) -> int | None:
-        """When a task has something to fire (ms), None for never."""
+        """When a task has a timer to fire (ms); None: never."""
         with self._lock:
             return min((live.due for *_, live in self._resting() if live.due is not None), default=None)
 
     def fire_due(self, now: int) -> None:
-        """Let the task fire that has waited the longest, if there is one with something due at ``now`` (ms)."""
+        """Let the task with the earliest timer fire, if that is due at ``now`` (ms)."""
         with self._lock:
             first = min(self._resting(), key=lambda found: found[2].due or 0, default=None)
             if first is None or first[2].due is None or first[2].due > now:
@@ -217,7 +220,9 @@ class TaskCache:
             self._put_back(firing)
 
     def _put_back(self, firing: _Firing) -> None:
-        """It has fired: to the run that waits for it, or to its place; closed if it has ended."""
+        """Put a task back after it has fired, or leave it to the run that waits for it; close it if its job has
+        ended.
+        """
         with self._lock:
             job = self._jobs.get(firing.job_id)
             stays = job is not None and job.firing.get(firing.task) is firing
@@ -234,7 +239,7 @@ class TaskCache:
                 yield job_id, task, live
 
     def let_go(self, job_id: str, task: TaskId) -> None:
-        """The task lives in another process now: close it; if it runs or fires here, it is closed when it is done."""
+        """Another process has this task now: close it, after it has run or fired."""
         with self._lock:
             job = self._jobs.get(job_id)
             live = None
@@ -246,14 +251,14 @@ class TaskCache:
             live.close()
 
     def forget(self, job_id: str) -> None:
-        """The job has ended: close its tasks. Those that still run are closed when they are done."""
+        """The job has ended: close its tasks. A running task is closed when its run has ended."""
         with self._lock:
             job = self._jobs.pop(job_id, None)
         if job is not None:
             _close(job.tasks.values())
 
     def close(self) -> None:
-        """Close all tasks; the first error is raised after all had their turn."""
+        """Close all tasks; the first error is raised after all were closed."""
         with self._lock:
             jobs, self._jobs = list(self._jobs.values()), {}
         errors: list[Exception] = []
@@ -266,7 +271,7 @@ class TaskCache:
             raise errors[0]
 
     def __len__(self) -> int:
-        """How many tasks wait for their next epoch."""
+        """The number of tasks that wait for their next epoch."""
         with self._lock:
             return sum(len(job.tasks) for job in self._jobs.values())
 
@@ -298,12 +303,12 @@ def run_task(
     """Run one task for one epoch: its packets for later tasks, at last its acknowledgement.
 
     ``load_job`` makes a fresh copy of the job: the user's functions have attributes, so no two tasks may share them.
-    ``snapshots`` is where orders find and put savepoints, ``results`` where this run puts what is too much for an
-    acknowledgement. ``run`` is positive, and another number for each run of the
-    task in this epoch: Spark may run it twice, even at the same time, but hears only one of them. ``worker`` tells of
-    this process, ``finish`` whether the epoch is to end now: what has not been begun is done in the next one.
+    ``snapshots`` reads and writes savepoints; ``results`` is where this run writes results that are too large for an
+    acknowledgement. ``run`` is positive, and another number for each run of the task in this epoch: Spark may run it
+    twice, even at the same time, but takes only one result. ``worker`` gives a report on this process; ``finish``
+    returns whether the epoch must end now, so that the rest is done in the next one.
 
-    A failure of the user's code is an acknowledgement too: no Spark task fails, so none is repeated in vain.
+    A failure of the user's code is an acknowledgement, too: no Spark task fails for it, so Spark repeats none in vain.
 
     :raises StaleOrderError: the order comes too late; nothing was done.
     """
@@ -329,7 +334,7 @@ def run_task(
             ack = finish_epoch(live, task_id, order, own, run, replayed, storage, snapshots)
             due = live.task.between.next_due() if order.keep_state else None
             ack = replace(ack, sent=manifest.sent, received=manifest.received, next_due=due)
-        # What it tells may change as soon as the task rests.
+        # The report may change as soon as the task is put back.
         report = None if worker is None else worker()
         answer = replace(ack, process=cache.process, at=clock(), worker=report).encode()
         if live.task.finished or not order.keep_state:
@@ -350,13 +355,13 @@ def run_task(
         ).encode()
         if live is not None:
             live.close()
-        # Acknowledgements of earlier stages still have to get through: the driver looks for the first failure.
+        # Acknowledgements of earlier stages still have to pass: the driver looks for the first failure.
         yield from (packet for packet in arriving if packet.edge == ACK)
     yield Packet(partition, ACK, partition, stage, answer)
 
 
 def failure_of(task_id: TaskId, error: Exception) -> Failure:
-    """Of an error that no operator has put into words."""
+    """A failure for an error that no operator has described."""
     if isinstance(error, OperatorError):
         return error.failure
     stage, partition = task_id
@@ -381,7 +386,8 @@ def task_at(
 ) -> tuple[LiveTask, int]:
     """The task with the state that the epoch starts from, and how many versions were read for it.
 
-    ``live`` is the one that was here. It may have done an epoch that failed, or another run of one that counts.
+    ``live`` is the task that was in this process. It may have run an epoch that failed, or another run of an
+    acknowledged one.
     """
     if live is not None:
         if _is_clean(live, own) and live.task.working.goes_on():
@@ -402,8 +408,8 @@ def task_at(
 
 
 def _is_clean(live: LiveTask, own: TaskOrder) -> bool:
-    """Whether all that a task has done counts, and nothing that counts was done elsewhere. The version is not enough:
-    a run that has changed nothing leaves none, but the attributes of functions may hold what it has seen."""
+    """Whether everything that a task has run was acknowledged, and no acknowledged epoch ran elsewhere. Comparing
+    versions is not enough: a run without changes leaves none, but attributes of functions may hold what it has seen."""
     return live.ran == own.ran and live.version == own.base
 
 
@@ -415,7 +421,7 @@ def taken_over(
     snapshots: SnapshotFiles | None,
     make_writer: WriterMaker = ChannelWriter,
 ) -> LiveTask:
-    """A new task with its share of the state that other tasks have left."""
+    """A new task with its share of the saved state of other tasks."""
     assert snapshots is not None and order.restore is not None
     task = StageTask(load_job(), *task_id, clock, order.attempt, make_writer)
     task.progress.runs_here()
@@ -432,14 +438,14 @@ def taken_over(
 def _load(
     snapshots: SnapshotFiles, order: EpochOrder, info: OperatorInfo, subtask: int, wanted: Wanted
 ) -> EarlierState | None:
-    """What an operator finds in the savepoint or checkpoint of an order."""
+    """The saved state for an operator from the savepoint or checkpoint of an order."""
     assert order.restore is not None
     there = replace(info, uid=order.uids.get(info.uid, info.uid))
     return snapshots.load(order.restore, there, subtask, wanted)
 
 
 def _restore(live: LiveTask, task_id: TaskId, own: TaskOrder, storage: StateStorage) -> int:
-    """Give a new task its state; how many versions it took."""
+    """Restore the state of a new task; returns how many versions were read."""
     if own.whole:
         live.past = whole_at(own.base)
     elif own.base != INITIAL:
@@ -461,7 +467,7 @@ def finish_epoch(
     storage: StateStorage,
     snapshots: SnapshotFiles | None,
 ) -> TaskAck:
-    """Store what the epoch has changed, and acknowledge."""
+    """Store the state changes of an epoch, and make the acknowledgement."""
     task = live.task
     task.watch.switch(RECORDING)
     ack = TaskAck(order.epoch, *task_id, replayed=replayed, run=run)
@@ -470,11 +476,11 @@ def finish_epoch(
     task.take_stock()
     delta = None
     if order.keep_state:
-        # A task that has taken over its state has no changes to tell: it begins with a whole state of its own.
+        # A task that was restored from a snapshot has no changes: it begins with a whole state of its own.
         whole = own.compact or order.restore is not None
         if whole or order.savepoint is not None:
             task.before_full_snapshot()
-        # The first version tells whoever rebuilds the task that there was one, also without any state.
+        # The first version shows that the task has started, even without state.
         delta = task.delta(anyway=whole or live.version == INITIAL)
         if delta is not None:
             ack = _written(live, task_id, ack, delta, whole, order.restore is not None, storage)
@@ -498,7 +504,7 @@ def _written(
     taken_over: bool,
     storage: StateStorage,
 ) -> TaskAck:
-    """Store a new version of the task."""
+    """Store a new version of the task's state."""
     version = version_of(ack.epoch, ack.run)
     if not taken_over:
         size, checksum = storage.write_delta(task_id, version, live.past, delta)
@@ -511,7 +517,7 @@ def _written(
 
 
 def _save(task: StageTask, ack: TaskAck, uri: str, snapshots: SnapshotFiles | None) -> TaskAck:
-    """A savepoint that fails does no harm to the job."""
+    """Write a savepoint. A failure of it does not fail the epoch."""
     try:
         assert snapshots is not None, "this engine has no place for savepoints"
         return replace(ack, saved=task.save(partial(snapshots.save, uri)))

@@ -1,1 +1,1 @@
-"""What the window operators are made of: strategies, contexts, contents, merging sets, slices."""
+"""The parts of window operators: strategies, contexts, contents, merging windows, slices."""

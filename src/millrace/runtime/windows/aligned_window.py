@@ -1,7 +1,7 @@
-"""Tumbling, sliding and cumulative windows with the trigger they come with: the same windows for every key.
+"""Tumbling, sliding and cumulative windows with their default trigger: the same windows for every key.
 
-No timers: a window fires for all its keys at once. ``window`` is the operator for everything else; where both can do
-the work, both give the same results.
+There are no timers: a window fires for all its keys at once. ``window_operator`` runs all other windows; where both can
+run a window, both give the same results.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from millrace.runtime.windows.window_contents import Layout, SliceLayout, Target
 from millrace.runtime.windows.window_operator import WindowOperatorBase
 
 SLICES = "window-slices"
-"""name of the state that holds the shared slices"""
+"""name of the state with shared slices"""
 
 FIRE, DROP = 0, 1
-"""what is done with a window when its time has come; in this order, if both come at the same time"""
+"""what happens to a window at a time; in this order, if both happen at the same time"""
 
 
 EVIDENCE = 64
-"""Elements of the first piece of windows that may share slices: whether they may is seen from these."""
+"""Number of elements in the first piece for windows that may share slices, because these elements decide it."""
 
 
 class AlignedWindowBase(WindowOperatorBase):
-    """Keeps contents by window, and fires whole windows."""
+    """Stores contents by window, and fires whole windows."""
 
     def __init__(self, strategy: WindowStrategy, function: ProcessWindowFunction[Any, Any, Any, Any]) -> None:
         super().__init__(strategy, function)
@@ -53,7 +53,7 @@ class AlignedWindowBase(WindowOperatorBase):
         self._own = WindowLayout(self._slicing, table)
         self._layout: Layout = self._own
         self._shared: SliceLayout | None = None
-        """where windows share slices, if the elements show that they may; None: they never do"""
+        """the layout with shared slices, if the elements show that windows may share them; None: they may not"""
         self._decided = False
         # In processing time a clock may go back to windows that have fired, whose slices are still needed.
         if self._event_time and self._slicing.worth_sharing and isinstance(contents, AggregatingStateDescriptor):
@@ -76,7 +76,7 @@ class AlignedWindowBase(WindowOperatorBase):
     # -- what is to come ------------------------------------------------------------------------------------------
 
     def _plan(self) -> None:
-        """The state has come from an earlier copy, or from other subtasks."""
+        """Plan the windows of restored state, or of other subtasks' state."""
         if self._shared is not None and self._shared.table.rows:
             self._layout, self._decided = self._shared, True
         self._layout.forget()
@@ -85,7 +85,7 @@ class AlignedWindowBase(WindowOperatorBase):
             self._schedule(end)
 
     def choose_layout(self, chunk: Chunk) -> None:
-        """Share slices from here on, if these elements show that it is right."""
+        """Share slices from now on, if these elements show that this is correct."""
         if self._shared is None or self._decided:
             return
         shares = may_share(self._fold, chunk.keys or [], chunk.values, bool(self.context.midst))
@@ -100,11 +100,11 @@ class AlignedWindowBase(WindowOperatorBase):
             self._agenda.add(self.cleanup_of(end - 1), (DROP, end))
 
     def has_passed(self, time: int) -> bool:
-        """Whether what was due at ``time`` has been done."""
+        """Whether everything due at ``time`` (ms) has been done."""
         raise NotImplementedError
 
     def advance(self, now: int) -> None:
-        """Fire and drop what is due."""
+        """Fire and drop the windows that are due at ``now`` (ms)."""
         found = Results()
         for _, entries in self._agenda.due(now):
             for action, end in sorted(entries):
@@ -154,14 +154,14 @@ class AlignedWindowBase(WindowOperatorBase):
         self.send(found)
 
     def open_windows(self, slice_start: int) -> tuple[list[Target], list[int]]:
-        """What an element of the slice is added to, and the windows that fire for it at once: they are over, but wait
-        for late elements."""
+        """Where an element of the slice is added, and the windows that fire for it at once: they have ended, but accept
+        late elements."""
         raise NotImplementedError
 
     # -- contents -------------------------------------------------------------------------------------------------
 
     def targets(self, slice_start: int, ends: list[int]) -> list[Target]:
-        """What an element of a slice is added to, so that it is in the windows that have these ends."""
+        """Where an element of a slice is added, so that it is in the windows with these ends."""
         for end in ends:
             self._schedule(end)
         return self._layout.targets(slice_start, ends)
@@ -179,7 +179,9 @@ class AlignedWindowBase(WindowOperatorBase):
             self.evaluate(key, self._slicing.window(end), contents, timestamp, found)
 
     def _fire(self, end: int, found: Results, clears: bool) -> None:
-        """Call the window function for all keys of a window. What ``evaluate`` does for one is written out here."""
+        """Call the window function for all keys of a window; ``evaluate``, which does it for one key, is inlined
+        here.
+        """
         window, contents_of, process = self._slicing.window(end), self._fold.result, self.function.process
         context, clears = self._window_context, clears and self._clears
         values, enter, gather = found.values, context.enter, found.gather
@@ -215,7 +217,7 @@ class AlignedWindowBase(WindowOperatorBase):
 
 
 class AlignedEventTimeWindowOperator(AlignedWindowBase):
-    """Windows of event time, with allowed lateness."""
+    """Aligned windows in event time, with allowed lateness."""
 
     def process(self, chunk: Chunk, input: int) -> None:
         self.fold_in(chunk, chunk.timestamps or repeat(None))
@@ -232,7 +234,7 @@ class AlignedEventTimeWindowOperator(AlignedWindowBase):
 
 
 class AlignedProcessingTimeWindowOperator(AlignedWindowBase):
-    """Windows of processing time: the clock when a chunk arrives decides about all its elements."""
+    """Aligned windows in processing time: the clock at the arrival of a chunk decides for all its elements."""
 
     def process(self, chunk: Chunk, input: int) -> None:
         now = self.context.clock()
@@ -252,14 +254,15 @@ class AlignedProcessingTimeWindowOperator(AlignedWindowBase):
         return self._agenda.next_time()
 
     def end_input(self) -> None:
-        # As in Flink: what has not fired when the input ends never does.
+        # As in Flink, windows that have not fired when the input ends never do.
         for end in list(self._layout.table.rows):
             self._layout.table.drop(end)
         self._agenda.clear()
 
 
 class _BatchAligned(EndingTimers, AlignedWindowBase):
-    """Windows of both kinds of time in batch mode: without lists they hold what all keys were folded to."""
+    """Aligned windows in batch mode, for both kinds of time; without list contents they hold the folded values of all
+    keys."""
 
     @property
     def folds(self) -> bool:  # type: ignore[override]
@@ -277,11 +280,11 @@ class _BatchAligned(EndingTimers, AlignedWindowBase):
 
 
 class BatchAlignedEventTimeWindowOperator(_BatchAligned, AlignedEventTimeWindowOperator):
-    """The same in batch mode."""
+    """``AlignedEventTimeWindowOperator`` in batch mode."""
 
 
 class BatchAlignedProcessingTimeWindowOperator(_BatchAligned, AlignedProcessingTimeWindowOperator):
-    """The same in batch mode: at the end of input all windows fire, as in Flink."""
+    """``AlignedProcessingTimeWindowOperator`` in batch mode: at the end of the input all windows fire, as in Flink."""
 
     def fire_until(self, watermark: int) -> None:
         if watermark == MAX_WATERMARK:

@@ -1,6 +1,7 @@
-"""Which operator runs a window, the fastest that does what the user asked for, and what a savepoint records of it.
+"""Chooses the operator that runs a window, the fastest one that the strategy allows, and describes windows for
+savepoints.
 
-A savepoint records in which form the operator keeps its windows, and which windows these are.
+A savepoint records the form in which an operator stores its windows, and which windows it has.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ from millrace.runtime.windows.window_operator import (
 
 
 def window_operator(strategy: WindowStrategy, batch: bool) -> type[WindowOperatorBase]:
-    """The operator of a strategy."""
+    """The operator class for a window strategy."""
     if strategy.evictor is not None:
         return BatchEvictingWindowOperator if batch else EvictingWindowOperator
     fast = _fast_operator(strategy, batch) if strategy.in_memory else None
@@ -49,15 +50,15 @@ def window_operator(strategy: WindowStrategy, batch: bool) -> type[WindowOperato
 
 
 def _fast_operator(strategy: WindowStrategy, batch: bool) -> type[WindowOperatorBase] | None:
-    """An operator with tables of its own, None if the strategy fits none. Only exact classes count: a subclass of an
-    assigner or trigger may differ."""
+    """An operator with tables of its own; None: the strategy fits none. Only exact classes count, since a subclass of
+    an assigner or trigger may differ."""
     aligned = slicing_of(strategy.assigner) is not None
     if aligned and strategy.is_event_time and type(strategy.trigger) is EventTimeTrigger:
         return BatchAlignedEventTimeWindowOperator if batch else AlignedEventTimeWindowOperator
     if aligned and not strategy.is_event_time and type(strategy.trigger) is ProcessingTimeTrigger:
         return BatchAlignedProcessingTimeWindowOperator if batch else AlignedProcessingTimeWindowOperator
     sessions = type(strategy.assigner) in (EventTimeSessionWindows, DynamicEventTimeSessionWindows)
-    # Sessions of whole elements keep them in a list state, whose changes cost what was added.
+    # Sessions of whole elements store them in a list state, where a change costs only what was added.
     folded = not isinstance(strategy.contents, ListStateDescriptor)
     if sessions and folded and type(strategy.trigger) is EventTimeTrigger:
         return BatchSessionWindowOperator if batch else SessionWindowOperator
@@ -69,7 +70,7 @@ def _fast_operator(strategy: WindowStrategy, batch: bool) -> type[WindowOperator
 Described = dict[str, Any]
 
 ALIGNED, SESSIONS, EVICTING, GENERAL = "aligned", "sessions", "evicting", "general"
-"""forms, see ADR 9: by window, by key, or by key and window"""
+"""forms of window state, see ADR 9: by window, by key, or by key and window"""
 _SLICINGS: dict[str, type[Slicing]] = {
     "tumbling": TumblingSlices,
     "sliding": SlidingSlices,
@@ -103,6 +104,6 @@ def _kind(slicing: Slicing) -> str:
 
 
 def slicing_from(described: Described) -> Slicing:
-    """The windows that an ``aligned`` description stands for."""
+    """The slicing of an ``aligned`` description."""
     numbers = dict(described["slicing"])
     return _SLICINGS[numbers.pop("kind")](**numbers)

@@ -1,7 +1,7 @@
-"""Event-time sessions with the trigger they come with, folded into one accumulator per key and session.
+"""Event-time sessions with their default trigger, folded into one accumulator per key and session.
 
-Each key has a short list of its open sessions. Nothing is moved while a session grows: it is looked at again at the
-time when it would have ended, and then either fires or waits for its new end.
+Each key has a short list of its open sessions. Nothing is moved while a session grows: the operator checks it again at
+the time when it would have ended, and then it either fires or waits for its new end.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from millrace.runtime.windows.window_operator import WindowOperatorBase
 
 
 class SessionWindowOperator(WindowOperatorBase):
-    """Sessions of a fixed gap, or of a gap that each element tells."""
+    """Sessions with a fixed gap, or with a gap that depends on the element."""
 
     def __init__(self, strategy: WindowStrategy, function: ProcessWindowFunction[Any, Any, Any, Any]) -> None:
         super().__init__(strategy, function)
@@ -40,7 +40,7 @@ class SessionWindowOperator(WindowOperatorBase):
         self._table: SessionTable = self._backend.table_of(slicing.CONTENTS, SessionTable.kind)
         self._fold = fold_of(self.strategy.contents)
         self._agenda: Agenda[Any] = Agenda()
-        """keys whose sessions are looked at"""
+        """keys to check, by the time at which a session would end"""
 
     def open(self) -> None:
         super().open()
@@ -63,8 +63,8 @@ class SessionWindowOperator(WindowOperatorBase):
                 sessions = rows.get(key)
                 if sessions is not None:
                     session = sessions[-1]
-                    # What comes mostly: the last session of the key goes on. Nothing else is in its way, and it has
-                    # not fired yet.
+                    # The frequent case: the last session of the key continues. It touches no other session, and has not
+                    # fired yet.
                     if session[START] <= timestamp <= session[END] and session[END] > watermark + 1:
                         if end > session[END]:
                             session[END] = end
@@ -77,12 +77,14 @@ class SessionWindowOperator(WindowOperatorBase):
         self.send(found)
 
     def _insert(self, key: Any, value: Any, start: int, end: int, found: Results) -> None:
-        """Add an element to a new session, or to the one that all sessions become which it connects."""
+        """Add an element to a new session, or to the session that results from merging all sessions that it
+        connects.
+        """
         table, fold, timestamp = self._table, self._fold, start
         sessions = table.rows.get(key)
         if sessions is None:
             sessions = []
-        # They are in the order of their starts, and so of their ends: those from first to last touch the element.
+        # Sessions are sorted by start, and so by end: those from first to last touch the element.
         last = first = bisect_left(sessions, [end + 1])
         while first and sessions[first - 1][END] >= start:
             first -= 1
@@ -123,7 +125,7 @@ class SessionWindowOperator(WindowOperatorBase):
         self.send(found)
 
     def _look(self, key: Any, time: int, found: Results) -> None:
-        """Fire and drop the sessions of a key that are due at ``time``."""
+        """Fire and drop the sessions of a key that are due at ``time`` (ms)."""
         table = self._table
         sessions = table.rows[key]
         over = 0
@@ -159,7 +161,7 @@ class SessionWindowOperator(WindowOperatorBase):
         self._agenda.add(end - 1 if end - 1 > self.watermark else self.cleanup_of(end - 1), key)
 
     def _plan(self) -> None:
-        """Follow what other copies did to the state: they also fired whatever was due until now."""
+        """Plan checks for state changed by other copies, which have fired everything due until now."""
         keys = dict.fromkeys(self._table.applied)
         for _, due in self._agenda.due(self.watermark):
             keys.update(dict.fromkeys(due))
@@ -170,7 +172,7 @@ class SessionWindowOperator(WindowOperatorBase):
 
 
 class BatchSessionWindowOperator(EndingTimers, SessionWindowOperator):
-    """The same in batch mode."""
+    """``SessionWindowOperator`` in batch mode."""
 
     folds = True
 

@@ -1,9 +1,8 @@
-"""Which windows an operator has: the user's strategy, slices of windows that are alike for all keys, times when they
-fire.
+"""The windows of an operator: the user's strategy, slices of windows that are the same for all keys, and firing times.
 
-All times are ms. A slice or window is known by its start and end; the start belongs to it, the end doesn't. Windows
-that begin and end at the same times for every key are cut into slices that no window cuts through. Windows of
-DataStreams and of tables are the same here: one element asks by ``window_ends``, a column of rows by ``expand``.
+All times are ms. A slice or window includes its start and excludes its end. Windows that begin and end at the same
+times for every key are divided into slices that no window cuts. DataStreams and tables share these classes: for one
+element there is ``window_ends``, for a column of rows ``expand``.
 """
 
 from __future__ import annotations
@@ -35,26 +34,26 @@ from millrace.common.window import (
 # The strategy
 
 CONTENTS = "window-contents"
-"""name of the state that holds the elements of the windows, or what they were folded into"""
+"""name of the state with the elements of the windows, or their folded values"""
 
 
 @dataclass(frozen=True)
 class WindowStrategy:
-    """Assigner, trigger and evictor, how contents are kept, and what happens to late elements."""
+    """A window operation: assigner, trigger and evictor, the state of contents, and what happens to late elements."""
 
     assigner: WindowAssigner[Any, Any]
     trigger: Trigger[Any, Any]
     contents: StateDescriptor
-    """a list state of the elements, or the reducing or aggregating state that they are folded into"""
+    """a list state for the elements, or the reducing or aggregating state that folds them"""
     evictor: Evictor[Any, Any] | None = None
     allowed_lateness: int = 0
-    """ms"""
+    """allowed lateness (ms)"""
     late_tag: str | None = None
     """side output for late elements; None: they are counted and dropped"""
     late_element: Callable[[Any], Any] | None = None
-    """what of a late element goes to the side output; None: all of it"""
+    """makes of a late element what goes to the side output; None: the element itself"""
     in_memory: bool = True
-    """whether all windows may be kept in tables that are in memory as a whole"""
+    """whether all windows may be stored in tables that must fit into memory"""
 
     @property
     def is_event_time(self) -> bool:
@@ -72,50 +71,50 @@ Times = np.ndarray[Any, np.dtype[np.int64]]
 
 @dataclass(frozen=True)
 class Slicing(ABC):
-    """How an assigner's windows consist of slices. The end of a window is its name: no two windows share one."""
+    """The slices of an assigner's windows. A window is identified by its end: no two windows have the same."""
 
     offset: int
-    """where the grid of windows begins, relative to 1970"""
+    """start of the grid of windows, relative to 1970 (ms)"""
 
     @property
     @abstractmethod
     def slice_size(self) -> int:
-        """The length of every slice."""
+        """The length of a slice (ms)."""
 
     @property
     def worth_sharing(self) -> bool:
-        """Whether windows overlap, and are cut in few slices: those of 10 s every 3.333 s would have slices of 1 ms."""
+        """Whether windows overlap, and have few slices: windows of 10 s every 3.333 s would have slices of 1 ms."""
         return False
 
     @abstractmethod
     def window_ends(self, slice_start: int) -> list[int]:
-        """The windows that a slice lies in, in the assigner's order."""
+        """The ends of the windows that contain a slice, in the assigner's order."""
 
     @abstractmethod
     def window_start(self, end: int) -> int:
-        """Where the window with this end begins."""
+        """The start of the window with this end."""
 
     def window(self, end: int) -> TimeWindow:
         return TimeWindow(self.window_start(end), end)
 
     def slice_ends(self, window_end: int) -> range:
-        """The slices of a window."""
+        """The ends of the slices of a window."""
         size = self.slice_size
         return range(self.window_start(window_end) + size, window_end + 1, size)
 
     def last_window(self, slice_end: int) -> int:
-        """The end of the last window that a slice lies in; the slice's own end if it lies in none."""
+        """The end of the last window that contains a slice; the slice's own end if no window does."""
         return max(self.window_ends(slice_end - self.slice_size), default=slice_end)
 
     def slice_ends_at(self, times: Times) -> Times:
-        """The slices that these times are in."""
+        """The ends of the slices that contain these times."""
         size = self.slice_size
         return times - (times - self.offset) % size + size
 
     @abstractmethod
     def expand(self, times: Times) -> tuple[Times, Times, Times]:
-        """(place in ``times``, start, end) of every window that a time is in; all of one time are neighbours, in the
-        assigner's order."""
+        """(index in ``times``, start, end) of every window that contains a time. The windows of one time are
+        consecutive, in the assigner's order."""
 
 
 @dataclass(frozen=True)
@@ -193,7 +192,7 @@ class CumulativeSlices(Slicing):
 
 
 def slicing_of(assigner: Any) -> Slicing | None:
-    """The slices of an assigner that comes with Millrace, None for any other: a subclass may do something else."""
+    """The slicing of one of Millrace's own assigners; None for any other: a subclass may behave differently."""
     kind = type(assigner)
     if kind in (TumblingEventTimeWindows, TumblingProcessingTimeWindows):
         return TumblingSlices(assigner.offset, assigner.size)
@@ -210,7 +209,8 @@ T = TypeVar("T")
 
 
 class Agenda(Generic[T]):
-    """Entries by time (ms), each once. Not state: an operator plans again from its windows after a restore."""
+    """Entries by time (ms), each once. It is no state: after a restore the operator adds entries again from its
+    windows."""
 
     def __init__(self) -> None:
         self._times: list[int] = []
@@ -228,7 +228,7 @@ class Agenda(Generic[T]):
         return self._times[0] if self._times else None
 
     def due(self, now: int) -> Iterator[tuple[int, Iterable[T]]]:
-        """Take off what is due until ``now``, in order of time; may be added to meanwhile."""
+        """Remove and yield the entries due at ``now``, in the order of time; entries may be added meanwhile."""
         while self._times and self._times[0] <= now:
             time = heapq.heappop(self._times)
             yield time, self._entries.pop(time)

@@ -1,10 +1,9 @@
-"""How contents of windows are kept by operators with tables of their own: folded into one object, by window or by
-slice.
+"""The contents of windows in operators with tables of their own: folded into one object, by window or by slice.
 
-A layout has one table. Both layouts know the same windows by the same ends, so an operator fires either of them alike.
-Shared slices need an aggregate function whose accumulators may be merged. Flink calls ``merge`` for merging windows
-only, so a program that never uses those may have one that was never right; and merging must give what adding gives, in
-any order. That is tried out (``may_share``).
+Each layout has one table. Both layouts identify windows by their ends, so an operator fires both in the same way.
+Shared slices need an aggregate function whose accumulators can be merged. Flink calls ``merge`` only for merging
+windows, so a program without them may have a wrong ``merge``; and merging must give the same result as adding, in any
+order. That is tested on the first elements (``may_share``).
 """
 
 from __future__ import annotations
@@ -34,10 +33,11 @@ from millrace.runtime.windows.slicing import Slicing
 
 @dataclass(frozen=True)
 class Fold:
-    """``first`` makes an accumulator of one element; ``add(value, accumulator)`` gives the accumulator that follows.
+    """How elements are folded: ``first`` makes an accumulator of one element; ``add(value, accumulator)`` returns the
+    next accumulator.
 
-    ``result`` makes of an accumulator what the window function iterates over. A fold whose result is None has nothing
-    to show: as in Flink, the window function is not called.
+    ``result`` makes of an accumulator what the window function iterates over. If it is None, as in Flink, the window
+    function is not called.
     """
 
     first: Callable[[Any], Any]
@@ -95,11 +95,11 @@ def _concatenate(left: list[Any], right: list[Any]) -> list[Any]:
 # Whether accumulators may be merged
 
 LOOKED_AT = 4_096
-"""elements that samples are taken from"""
+"""the number of elements that samples are taken from"""
 SAMPLES = 16
-"""runs of elements that are tried"""
+"""the number of element runs that are tested"""
 RUN = 3
-"""elements of one run: with two, an average of averages would look right"""
+"""the number of elements in a run: with two, an average of averages would look right"""
 
 _VALUES = frozenset(
     (
@@ -112,9 +112,10 @@ _VALUES = frozenset(
 def may_share(fold: Fold, keys: list[Any], values: list[Any], more: bool = False) -> bool | None:
     """Whether windows may share slices: merging gives what adding gives, and accumulators are cheap to copy.
 
-    Elements are the evidence; None if they are too few, or all the same. The functions are called with copies of them.
+    The functions are tested on these elements; None if they are too few, or all the same. The functions are called with
+    copies of them.
 
-    :param more: whether more elements follow at once: then what is no full run of one key is too little.
+    :param more: whether more elements follow at once: then fewer than a full run of one key is too few.
     """
     try:
         runs = copy.deepcopy(_runs(keys, values, more))
@@ -124,9 +125,9 @@ def may_share(fold: Fold, keys: list[Any], values: list[Any], more: bool = False
 
 
 def _runs(keys: list[Any], values: list[Any], more: bool) -> list[list[Any]]:
-    """Different elements of one key: windows never mix keys, and the key may be in the accumulator.
+    """Runs of different elements of one key: windows never mix keys, and the key may be in the accumulator.
 
-    Where no key has two, elements of several.
+    Where no key has two elements, runs of several keys.
     """
     by_key: dict[Any, list[Any]] = {}
     of_all: list[Any] = []
@@ -148,7 +149,7 @@ def _agrees(fold: Fold, run: list[Any]) -> bool:
 
 
 def _parts(run: list[Any]) -> Iterator[tuple[list[Any], list[Any]]]:
-    """All ways to divide a run in two."""
+    """All ways to divide a run into two parts."""
     for chosen in range(1, 2 ** len(run) - 1):
         yield (
             [value for place, value in enumerate(run) if chosen >> place & 1],
@@ -164,7 +165,7 @@ def _folded(fold: Fold, run: list[Any]) -> Any:
 
 
 def _alike(left: Any, right: Any) -> bool:
-    """Equal but for the rounding of floats, which depends on the order of a sum."""
+    """Whether two results are equal, except for the rounding of floats, which depends on the order of a sum."""
     if left.__class__ is not right.__class__:
         return bool(left == right)
     if isinstance(left, float):
@@ -177,16 +178,13 @@ def _alike(left: Any, right: Any) -> bool:
 
 
 def copier(accumulators: Iterable[Any]) -> Callable[[Any], Any]:
-    """How to copy any of these accumulators, as cheaply as is safe.
-
-    ``merge`` may change its arguments, and a slice is merged into several windows.
-    """
+    """A function that copies any of these accumulators, as cheaply as is safe."""
     needed = {_copy_of(accumulator) for accumulator in accumulators}
     return needed.pop() if len(needed) == 1 else copy.deepcopy
 
 
 def _is_cheap(accumulator: Any) -> bool:
-    """Whether an accumulator can be copied at the price of a small list."""
+    """Whether copying an accumulator costs no more than copying a small list."""
     return _copy_of(accumulator) is not copy.deepcopy
 
 
@@ -211,7 +209,7 @@ def _same(accumulator: Any) -> Any:
 # Layouts
 
 Target = tuple[dict[Any, Any], dict[Any, Any] | None]
-"""rows and touched keys to write an element to; None: of a window that is recorded as a whole"""
+"""rows and changed keys to write an element to; None: the delta contains the whole window anyway"""
 
 
 class Layout(ABC):
@@ -223,14 +221,14 @@ class Layout(ABC):
 
     @abstractmethod
     def targets(self, slice_start: int, open_ends: list[int]) -> list[Target]:
-        """What an element of a slice is added to, so that it is in all windows with ``open_ends``."""
+        """Where an element of a slice is added, so that it is in all windows with ``open_ends``."""
 
     @abstractmethod
     def ends(self) -> Iterable[int]:
-        """The windows that hold something; may name some that are over."""
+        """The ends of windows with contents; may include windows that have ended."""
 
     def forget(self) -> None:
-        """The table has changed from outside: nothing that was derived from it holds any more."""
+        """The table was changed from outside: drop everything derived from it."""
 
     @abstractmethod
     def contents(self, end: int) -> dict[Any, Any]:
@@ -238,15 +236,15 @@ class Layout(ABC):
 
     @abstractmethod
     def contents_of(self, end: int, key: Any) -> Any:
-        """The accumulator of one key."""
+        """The accumulator of one key in a window; None: there is none."""
 
     @abstractmethod
     def drop(self, end: int) -> None:
-        """A window is over; windows are dropped in the order of their ends."""
+        """A window has ended; windows are dropped in the order of their ends."""
 
 
 class WindowLayout(Layout):
-    """Every window has accumulators of its own."""
+    """Stores accumulators for every window separately."""
 
     def targets(self, slice_start: int, open_ends: list[int]) -> list[Target]:
         return [self.table.begin(end) for end in open_ends]
@@ -268,7 +266,7 @@ class WindowLayout(Layout):
 class SliceLayout(Layout):
     """An element is folded once, into its slice; a window's accumulators are merged when it fires.
 
-    Windows of ``own``, which had something before sharing began, stay as they are.
+    Windows in ``own``, which had contents before sharing began, stay as they are.
     """
 
     def __init__(self, slicing: Slicing, table: WindowTable, fold: Fold, own: WindowLayout) -> None:
@@ -276,7 +274,7 @@ class SliceLayout(Layout):
         self._own, self._own_rows = own, own.table.rows
         self._merge = fold.merge
         self._copiers: dict[int, Callable[[Any], Any]] = {}
-        """end of a slice that wasn't written to since -> how to copy its accumulators"""
+        """end of a slice that is not written to any more -> function that copies its accumulators"""
 
     def targets(self, slice_start: int, open_ends: list[int]) -> list[Target]:
         targets = self._own.targets(slice_start, [end for end in open_ends if end in self._own_rows])
@@ -315,8 +313,8 @@ class SliceLayout(Layout):
         return merged
 
     def put_together(self) -> None:
-        """The tables have come from several subtasks, some of which shared slices while others did not yet: a window
-        with accumulators of its own has them for all keys."""
+        """The tables were restored from several subtasks, of which some shared slices and others did not: give each
+        window with accumulators of its own accumulators for all keys."""
         for end in self._own_rows:
             row = self._own_rows[end]
             for key, accumulator in self._merged(end).items():
@@ -335,7 +333,7 @@ class SliceLayout(Layout):
     def drop(self, end: int) -> None:
         self._own.drop(end)
         for slice_end in self.slicing.slice_ends(end):
-            # Windows end in order, so the last one that a slice lies in is the last to need it.
+            # Windows end in order, so the last window that contains a slice is the last to need it.
             if self.slicing.last_window(slice_end) == end:
                 self.table.drop(slice_end)
                 self._copiers.pop(slice_end, None)

@@ -1,11 +1,11 @@
-"""``KeyedStream.window``: any assigner with any trigger, by timers and state of each key and window; evictors, too.
+"""``KeyedStream.window``: any assigner with any trigger, by timers and state of each key and window; also evictors.
 
-Aligned windows and sessions with the trigger they come with have operators of their own, which do the same faster:
+Aligned windows and sessions with their default trigger have operators of their own, which do the same faster:
 ``aligned_window`` and ``session_window``.
 
-Contents of merging windows don't move each time a session grows: they stay under the window that they were first stored
-for, its state window, and only its name, the actual window, changes. With an evictor the elements are kept, and some
-leave before or after the window function sees them.
+The contents of merging windows are not moved each time a session grows: they stay under the window that they were first
+stored for, its state window, and only its name, the actual window, changes. With an evictor all elements are stored,
+and some are removed before or after the window function sees them.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class AssignerContext(OfOperator, WindowAssigner.WindowAssignerContext): ...
 
 
 class TriggerContext(OfOperator, Trigger.OnMergeContext):
-    """Timers and state of the key and window at hand: ``enter`` says which."""
+    """Timers and state of the current key and window, which ``enter`` sets."""
 
     def __init__(self, operator: Operator, backend: KeyedStateBackend) -> None:
         super().__init__(operator)
@@ -70,7 +70,7 @@ class TriggerContext(OfOperator, Trigger.OnMergeContext):
         self._at = self._states.at = at
 
     def merging(self, windows: Iterable[Any]) -> None:
-        """``windows`` of the current key are becoming the current one."""
+        """``windows`` of the current key are being merged into the current one."""
         key = self._at.key
         self._merged = [Scoped(key, window) for window in windows]
 
@@ -99,7 +99,7 @@ class TriggerContext(OfOperator, Trigger.OnMergeContext):
 
 
 class WindowContext(OfOperator, ProcessWindowFunction.Context[Any]):
-    """The key and window that the window function is called for: ``enter`` says which."""
+    """The key and window that the window function is called for; ``enter`` sets them."""
 
     def __init__(self, operator: Operator, backend: KeyedStateBackend, merging: bool) -> None:
         super().__init__(operator)
@@ -135,7 +135,7 @@ class WindowContext(OfOperator, ProcessWindowFunction.Context[Any]):
 # Windows that merge
 
 OnMerge = Callable[[Any, list[Any], Any, list[Any]], None]
-"""(merged window, windows that are gone, state window that stays, state windows to fold into it)"""
+"""called with (merged window, windows that it replaces, state window that stays, state windows to merge into it)"""
 
 
 class MergingWindows:
@@ -146,15 +146,17 @@ class MergingWindows:
         self._mapping = mapping
 
     def state_window(self, window: Any) -> Any:
-        """Where the contents of a window are, None if there is no such window any more."""
+        """The state window of a window; None: the window does not exist any more."""
         return self._mapping.get(window)
 
     def retire(self, window: Any) -> None:
-        """Forget a window."""
+        """Remove a window."""
         self._mapping.remove(window)
 
     def add(self, new: Any, on_merge: OnMerge) -> Any:
-        """Bring a window in: gives the window that it is now part of. ``on_merge`` is told of every merge first."""
+        """Add a window; returns the window that it is part of after merging. ``on_merge`` is called before every
+        merge.
+        """
         mapping = self._mapping
         known = dict(mapping.items())
         if new in known:
@@ -167,7 +169,7 @@ class MergingWindows:
             if new in parts:
                 actual = result
             if gone in ([], [result]):
-                # Nothing but the new window changed: it lies within a window that is there, or is alone.
+                # Nothing but the new window changed: it lies within an existing window, or is alone.
                 continue
             stays, *folded = [known[window] for window in gone]
             on_merge(result, [window for window in gone if window != result], stays, folded)
@@ -180,7 +182,7 @@ class MergingWindows:
 
 
 class _Merges(MergingWindowAssigner.MergeCallback[Any]):
-    """Notes what the assigner merges."""
+    """Records what the assigner merges."""
 
     def __init__(self) -> None:
         self.found: list[tuple[Any, list[Any]]] = []
@@ -192,12 +194,12 @@ class _Merges(MergingWindowAssigner.MergeCallback[Any]):
 # The operator
 
 MERGING = "merging-window-set"
-"""name of the state that holds which windows have merged"""
+"""name of the state that contains the merged windows"""
 LATE_METRIC = "numLateRecordsDropped"
 
 
 class WindowOperatorBase(KeyedProcessBase[ProcessWindowFunction[Any, Any, Any, Any]]):
-    """What all window operators share: the function and its context, results, late elements."""
+    """The base of all window operators: the function and its context, results, late elements."""
 
     def __init__(self, strategy: WindowStrategy, function: ProcessWindowFunction[Any, Any, Any, Any]) -> None:
         super().__init__(function)
@@ -238,7 +240,8 @@ class WindowOperatorBase(KeyedProcessBase[ProcessWindowFunction[Any, Any, Any, A
                 raise self.context.error(error, during=" in close()") from error
 
     def evaluate(self, key: Any, window: Any, contents: Iterable[Any], timestamp: int | None, found: Results) -> None:
-        """Call the window function. Results get the window's last timestamp or, if it has none, that of the cause."""
+        """Call the window function. Its results get the window's last timestamp or, if it has none, the timestamp of
+        the element or timer that fired it."""
         context = self._window_context
         context.enter(key, window)
         last = window.max_timestamp()
@@ -247,28 +250,28 @@ class WindowOperatorBase(KeyedProcessBase[ProcessWindowFunction[Any, Any, Any, A
             found.gather(results, last if last != MAX_WATERMARK else timestamp)
 
     def clear_window(self, key: Any, window: Any) -> None:
-        """The window is about to be dropped."""
+        """Clear the function's state of a window that is about to be dropped."""
         if self._clears:
             self._window_context.enter(key, window)
             self.function.clear(self._window_context)
 
     def contents_of(self, key: Any, window: Any) -> Any:
-        """What is kept for an open window: elements, what they were reduced to, or the accumulator. None for nothing.
+        """The contents of an open window: its elements, their reduced value, or the accumulator. None: it has none.
 
         For tests: may cost as much as firing the window for all keys.
         """
         raise NotImplementedError
 
     def is_late(self, timestamp: int | None) -> bool:
-        """Whether an element that is in no window any more came too late, rather than never belonged to one."""
+        """Whether an element that is in no open window came too late, rather than never belonged to one."""
         return self._event_time and timestamp is not None and timestamp + self._lateness <= self.watermark
 
     def fired_elsewhere(self, key: Any, last: int) -> bool:
-        """Whether a window with this last timestamp has fired for the key in the subtask that had it before."""
+        """Whether a window with this last timestamp (ms) has fired for the key in its earlier subtask."""
         return self._event_time and self.ahead is not None and self.ahead.of_key(key) >= last
 
     def cleanup_of(self, last: int) -> int:
-        """When the state of a window with this last timestamp is dropped (ms)."""
+        """When the state of a window with this last timestamp is deleted (ms)."""
         return min(last + self._lateness, MAX_WATERMARK) if self._event_time else last
 
     def too_late(self, value: Any, timestamp: int | None, found: Results) -> None:
@@ -280,12 +283,12 @@ class WindowOperatorBase(KeyedProcessBase[ProcessWindowFunction[Any, Any, Any, A
             found.add_side(tag, value if part is None else part(value), timestamp)
 
     def send(self, found: Results) -> None:
-        """Hand on what the window function gave."""
+        """Emit the results of the window function."""
         found.emit(self, True)
 
 
 def _incremental_function(strategy: WindowStrategy) -> Function | None:
-    """The function that folds the contents."""
+    """The user's function that folds the contents; None: there is none."""
     contents = strategy.contents
     found: AggregateFunction | ReduceFunction
     if isinstance(contents, AggregatingStateDescriptor):
@@ -340,7 +343,7 @@ class WindowOperator(WindowOperatorBase):
         self.send(found)
 
     def _add(self, key: Any, window: Any, value: Any, timestamp: int | None, found: Results) -> bool:
-        """Put an element into a window; False if that window is gone."""
+        """Add an element to a window; False if the window has been deleted."""
         cleanup = self.cleanup_of(window.max_timestamp())
         if self._event_time and cleanup <= self.watermark:
             return False
@@ -373,11 +376,11 @@ class WindowOperator(WindowOperatorBase):
             self._cleanup_timers.register(cleanup, at)
 
     def _stored_as(self) -> StateDescriptor:
-        """The state that holds the contents."""
+        """The descriptor of the state with the contents."""
         return self.strategy.contents
 
     def _kept(self, value: Any, timestamp: int | None) -> Any:
-        """What of an element goes into the contents."""
+        """What is stored of an element."""
         return value
 
     def _on_merge(self, merged: Any, gone: list[Any], stays: Any, folded: list[Any]) -> None:
@@ -405,7 +408,7 @@ class WindowOperator(WindowOperatorBase):
     # -- firing ---------------------------------------------------------------------------------------------------
 
     def _obey(self, result: TriggerResult, at: Scoped, stored: Scoped, timestamp: int | None, found: Results) -> None:
-        """Do what the trigger said."""
+        """Do what the trigger has returned."""
         if result.is_fire():
             self._states.at = stored
             self._evaluate_contents(at, timestamp, found)
@@ -472,7 +475,7 @@ class WindowOperator(WindowOperatorBase):
 
 
 class BatchWindowOperator(EndingTimers, WindowOperator):
-    """The same in batch mode: at the end of input processing-time windows fire, too."""
+    """``WindowOperator`` in batch mode: at the end of the input processing-time windows fire, too."""
 
 
 def _list_elements(contents: Iterable[Any] | None) -> list[Any]:
@@ -480,7 +483,7 @@ def _list_elements(contents: Iterable[Any] | None) -> list[Any]:
 
 
 def _folded_element(contents: Any) -> list[Any]:
-    # As in Flink a result of None is no result: the window function is not called.
+    # As in Flink, a result of None is no result: the window function is not called.
     return [] if contents is None else [contents]
 
 
@@ -488,7 +491,7 @@ def _folded_element(contents: Any) -> list[Any]:
 
 
 class EvictingWindowOperator(WindowOperator):
-    """Keeps every element with its timestamp; what is left after eviction is folded when the window fires."""
+    """Stores every element with its timestamp; the elements left after eviction are folded when the window fires."""
 
     def __init__(self, strategy: WindowStrategy, function: ProcessWindowFunction[Any, Any, Any, Any]) -> None:
         assert strategy.evictor is not None
@@ -521,7 +524,7 @@ class EvictingWindowOperator(WindowOperator):
         self._contents.update(elements)
 
     def _folded(self, values: list[Any]) -> list[Any] | None:
-        """What the window function is given; None if it isn't called, since there is nothing to fold."""
+        """What the window function gets; None: it is not called, because no element is left to fold."""
         fold = self._fold
         if not values:
             return [] if isinstance(self.strategy.contents, ListStateDescriptor) else None
@@ -533,7 +536,7 @@ class EvictingWindowOperator(WindowOperator):
 
 
 class BatchEvictingWindowOperator(EndingTimers, EvictingWindowOperator):
-    """The same in batch mode."""
+    """``EvictingWindowOperator`` in batch mode."""
 
 
 class _EvictorContext(OfOperator, Evictor.EvictorContext): ...

@@ -1,1 +1,1 @@
-"""Keyed state on the local disk: tables whose content lies in LMDB, with the changes since in memory."""
+"""Keyed state on the local disk: tables whose content is in LMDB, with the latest changes in memory."""

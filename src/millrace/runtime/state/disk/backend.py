@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from millrace.runtime.state.disk.writer import Writer
 
 Stored = DiskTable | DiskTimerQueue
-"""What has its content in the store."""
+"""a table or queue whose content is in the store"""
 
 
 class DiskStateBackend(KeyedStateBackend):
     """One of the backends of a task; the task reads and writes its store for all of them.
 
-    :param on_apply: is called after changes of another copy were taken in.
-    :param on_whole: is called when the whole state is asked for.
+    :param on_apply: called after changes of another copy were applied.
+    :param on_whole: called when the whole state is read.
     """
 
     in_memory = False
@@ -52,7 +52,7 @@ class DiskStateBackend(KeyedStateBackend):
         return TABLES[kind]() if on_disk is None else on_disk(self._reader)
 
     def stored(self) -> dict[str, Stored]:
-        """Tables and timers with their content in the store, by name."""
+        """Name -> table or timer queue, for those whose content is in the store."""
         tables = {name: table for name, table in self._tables.items() if isinstance(table, DiskTable)}
         return {**tables, **self._timers}
 
@@ -64,7 +64,7 @@ class DiskStateBackend(KeyedStateBackend):
         return table
 
     def pending(self) -> int:
-        """How many entries the changes have that are not in the store yet."""
+        """The number of changed entries that are not in the store yet."""
         return sum(stored.pending() for stored in self.stored().values())
 
     def apply(self, delta: KeyedDelta) -> None:
@@ -85,7 +85,7 @@ class DiskStateBackend(KeyedStateBackend):
         return self.full_pieces()
 
     def resident_pieces(self) -> Iterator[KeyedDelta]:
-        """What is in memory only."""
+        """The content of tables that are in memory only."""
         tables = {name: table for name, table in self._tables.items() if not isinstance(table, DiskTable)}
         contents = {name: (table.kind, table.entries()) for name, table in tables.items()}
         if any(entries for _, entries in contents.values()):
@@ -93,12 +93,12 @@ class DiskStateBackend(KeyedStateBackend):
 
 
 def resident(delta: KeyedDelta) -> KeyedDelta:
-    """The part of a delta that belongs to what is in memory only."""
+    """The part of a delta that belongs to tables in memory only."""
     return {name: change for name, change in delta.items() if change[0] != TIMERS and change[0] not in DISK_TABLES}
 
 
 def flush_all(backends: Mapping[str, DiskStateBackend], writer: Writer, head: Head) -> None:
-    """Write the changes of a task's backends into its store; ``head`` then tells what the store holds.
+    """Write the changes of a task's backends into its store, and update ``head`` with the tables it holds.
 
     :param backends: by the uid of their operators.
     """

@@ -1,4 +1,4 @@
-"""What an environment says about its own content: the version, the tables in it, and the small state beside them."""
+"""Describes the content of an environment: its version, its tables, and the small state next to them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SUCCESSOR = b"\0\0successor"
 _WHOLE = b"\0\0small-whole"
 _CHANGES = b"\0\0small-changes-"
 _WORTH_REWRITING = 256 * 1024
-"""Bytes of small changes that are not worth a new whole."""
+"""Bytes of small changes up to which the small state is not written again as a whole."""
 
 TableName = tuple[str, str]
 """(uid of the operator, name of the state)"""
@@ -26,33 +26,33 @@ TableName = tuple[str, str]
 
 @dataclass
 class Head:
-    """The record that is written last, with all else that makes up a version."""
+    """The record that makes a version complete; it is written last."""
 
     version: int | None = None
-    """what the content is, None while it is written"""
+    """the version of the content; None while it is being written"""
     tables: dict[TableName, tuple[int, str]] = field(default_factory=dict)
-    """-> (number, kind)"""
+    """name of a table -> (number, kind)"""
     timer_numbers: dict[TableName, int] = field(default_factory=dict)
-    """queue of timers -> number of its next registration"""
+    """name of a timer queue -> number of its next registration"""
     map_number: int = 0
-    """number of the next entry of a map"""
+    """number of the next map entry"""
     whole_bytes: int = 0
     changes_bytes: int = 0
-    """size of the small state, and of its changes since"""
+    """size in bytes of the small state's changes since it was written as a whole"""
 
     def prefix(self, name: TableName, kind: str) -> bytes:
-        """What the keys of a table begin with; a table that is new is noted."""
+        """The prefix of a table's keys; a new table gets a number."""
         number, _ = self.tables.setdefault(name, (len(self.tables) + 1, kind))
         return prefix_of(number)
 
 
 def prefix_of(number: int) -> bytes:
-    """What the keys of the table with this number begin with."""
+    """The prefix of the keys of the table with this number."""
     return number.to_bytes(2, "big")
 
 
 def read_head(get: Callable[[bytes], bytes | None]) -> Head:
-    """The head of an environment; that of an empty one if there is none."""
+    """The head of an environment; a new one if the environment is empty."""
     record = get(HEAD)
     if record is None:
         return Head()
@@ -61,7 +61,7 @@ def read_head(get: Callable[[bytes], bytes | None]) -> Head:
 
 
 def version_and_successor(environment: Environment) -> tuple[int | None, tuple[int | None, int] | None]:
-    """The version of an environment, and what ``note_successor`` has noted last. Raises ``UnusableError``."""
+    """The version of an environment, and the pair that ``note_successor`` stored last. Raises ``UnusableError``."""
     try:
         with environment.read() as txn:
             successor = txn.get(_SUCCESSOR)
@@ -71,7 +71,8 @@ def version_and_successor(environment: Environment) -> tuple[int | None, tuple[i
 
 
 def note_successor(environment: Environment, version: int | None, successor: int) -> None:
-    """Remember that the changes of ``successor`` are onto ``version``, be they ever to count or not."""
+    """Store that the changes of version ``successor`` follow ``version``, whether or not they will ever be
+    acknowledged."""
     with environment.write() as txn:
         txn.put(_SUCCESSOR, dumps((version, successor)))
 
@@ -89,7 +90,8 @@ def write_small_whole(writer: Writer, head: Head, pieces: list[Any]) -> None:
 
 
 def write_small_changes(writer: Writer, head: Head, changes: list[tuple[int, Any]]) -> bool:
-    """Store changes of the small state, as (version, piece); False if they are so many that a new whole is better."""
+    """Store changes of the small state, each as (version, piece). False if they are so large that it should be written
+    as a whole."""
     records = [(version, dumps(piece)) for version, piece in changes]
     size = head.changes_bytes + sum(len(record) for _, record in records)
     if size > max(_WORTH_REWRITING, head.whole_bytes):
@@ -101,7 +103,7 @@ def write_small_changes(writer: Writer, head: Head, changes: list[tuple[int, Any
 
 
 def read_small(reader: Reader) -> Iterator[tuple[int, Any]]:
-    """The small state as (version, piece), each to be done onto those before."""
+    """The small state as (version, piece); each piece is to be applied onto those before it."""
     record = reader.get(_WHOLE)
     if record is not None:
         version, pieces = pickle.loads(record)

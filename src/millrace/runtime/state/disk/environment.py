@@ -1,10 +1,10 @@
 """Opens LMDB environments: the only module that knows the ``lmdb`` package.
 
-Nothing is synced to disk: what a restart of the machine leaves behind is thrown away and rebuilt from the files of the
-checkpoint storage, so all that counts is that a killed process does no harm. LMDB sees to that.
+Nothing is synced to disk: after a restart of the machine the environment is deleted and rebuilt from the files of the
+checkpoint storage. Only a killed process must do no harm, and LMDB ensures that.
 
-An environment begins with a small map and doubles it when it is full: a process has addresses for a hundred maps of a
-terabyte, and may have more tasks than that. While the map is changed nobody may read through it.
+An environment begins with a small memory map and doubles it when it is full: a process has address space for a hundred
+maps of a terabyte, and may have more tasks than that. No transaction may read while the map is resized.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from weakref import WeakValueDictionary
 from millrace.util.system import no_room
 
 MAP_SIZE = 1 << 30
-"""Bytes of the map of a new environment: addresses that are set aside, neither memory nor disk."""
+"""Size in bytes of the memory map of a new environment: reserved addresses, neither memory nor disk."""
 GROW_SECONDS = 60.0
-"""How long the map waits for those who read through it."""
+"""The longest time (s) that a resize waits for open read transactions."""
 READERS = 512
-"""Worker processes that may read one environment."""
+"""The most worker processes that may read one environment."""
 
 _FORMAT = b"\0\0format"
 _BOOT = b"\0\0boot"
 FORMAT = b"millrace-state-1"
 
 _open: WeakValueDictionary[str, Environment] = WeakValueDictionary()
-"""LMDB allows a file to be opened once in a process"""
+"""path -> open environment; LMDB allows a file to be opened only once in a process"""
 
 
 class UnusableError(Exception):
@@ -47,10 +47,10 @@ class Environment:
         self.path = path
         self.failure: type[Exception] = lmdb.Error
         self.full: type[Exception] = lmdb.MapFullError
-        """what a writing transaction raises when the map has to ``grow``"""
+        """the error that a writing transaction raises when the map has to ``grow``"""
         self._resized: type[Exception] = lmdb.MapResizedError
         self._changed = threading.Condition()
-        """guards the map and the number of those who read"""
+        """guards the map and the number of open read transactions"""
         self._readers = 0
         try:
             self._env = lmdb.open(
@@ -82,7 +82,7 @@ class Environment:
             raise UnusableError(f"{self.path} is cut off")
 
     def begin(self) -> Any:
-        """A transaction that sees the content of this moment; to be given to ``end``."""
+        """A read transaction on the present content; to be passed to ``end``."""
         with self._changed:
             try:
                 txn = self._env.begin()
@@ -93,7 +93,7 @@ class Environment:
             return txn
 
     def end(self, txn: Any) -> None:
-        """A transaction of ``begin`` is of no use any more."""
+        """Close a transaction of ``begin``."""
         txn.abort()
         with self._changed:
             self._readers -= 1
@@ -101,7 +101,7 @@ class Environment:
 
     @contextmanager
     def read(self) -> Iterator[Any]:
-        """A transaction that sees the content of this moment."""
+        """A read transaction on the present content."""
         txn = self.begin()
         try:
             yield txn
@@ -109,19 +109,19 @@ class Environment:
             self.end(txn)
 
     def explained(self, error: Exception) -> Exception:
-        """An error of the store; where the disk is full, with its folder and a way out."""
+        """The error to raise for an error of the store; if the disk is full, it names the folder and a way out."""
         for number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             if os.strerror(number) in str(error):
                 return no_room(OSError(number, os.strerror(number)), self.path)
         if os.strerror(errno.EIO) in str(error):
-            # So LMDB calls a write of which the system took a part only, which it does when the disk is full.
+            # LMDB reports EIO when the system wrote only a part, which happens when the disk is full.
             meaning = "the disk is full, or it fails: make room there, or choose another folder"
             text = f"{os.strerror(errno.EIO)} ({meaning})"
             return OSError(errno.EIO, text, self.path)
         return error
 
     def write(self) -> Any:
-        """The only writing transaction; waits for another one."""
+        """The only writing transaction; waits until another one has ended."""
         try:
             return self._env.begin(write=True)
         except self._resized:
@@ -130,7 +130,7 @@ class Environment:
             return self._env.begin(write=True)
 
     def grow(self) -> None:
-        """Make the map twice as large. To be called by the one who writes, outside of a transaction."""
+        """Double the memory map. To be called by the writer, outside of a transaction."""
         with self._changed:
             self._resize(2 * self._env.info()["map_size"])
 
@@ -142,11 +142,11 @@ class Environment:
         self._env.set_mapsize(size)
 
     def forget_dead_readers(self) -> None:
-        """Pages that killed processes were reading can be used again."""
+        """Release the pages that killed processes were reading."""
         self._env.reader_check()
 
     def close(self) -> None:
-        """To be called before the files are deleted."""
+        """Close the environment, before its files are deleted."""
         _open.pop(self.path, None)
         self._env.close()
 
@@ -159,7 +159,7 @@ def create_environment(path: str) -> Environment:
 
 
 def open_environment(path: str) -> Environment:
-    """The environment in a directory. Raises ``UnusableError``, also if there is none."""
+    """Open the environment in a directory. Raises ``UnusableError``, also if there is none."""
     environment = _open.get(path)
     if environment is None:
         environment = _open[path] = Environment(path, create=False)
@@ -174,7 +174,7 @@ def entries(txn: Any, start: bytes) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _map_size(path: str) -> int:
-    """As large as the content needs, and a power of two."""
+    """The smallest power of two that has room for the content, in bytes."""
     try:
         size = os.path.getsize(os.path.join(path, "data.mdb"))
     except FileNotFoundError:

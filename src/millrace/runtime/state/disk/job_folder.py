@@ -1,6 +1,6 @@
-"""The directories of jobs on this machine: kept while a process uses them, deleted when their job is gone.
+"""The directories of jobs on this machine: locked while a process uses them, deleted when their job has ended.
 
-Nobody tells a worker on another machine that a job has ended. So whoever begins a job deletes what others have left.
+A worker on another machine is not informed when a job ends. So each job that begins deletes abandoned directories.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from contextlib import suppress
 from millrace.util.folders import NotPrivateError, make_private
 
 ABANDONED_SECONDS = 3_600.0
-"""For how long a job may have no worker on this machine until its state here is deleted; it can be rebuilt."""
+"""Time (s) without a worker on this machine after which a job's state here is deleted; it can be rebuilt."""
 _MARK = "in-use"
 
 _marks: dict[str, int] = {}
-"""directory of a job -> open mark, which is locked as long as this process lives"""
+"""directory of a job -> open lock file, which is locked as long as this process lives"""
 
 
 def job_folder(root: str, job_id: str) -> str:
     """The directory of a job below ``root``, for as long as this process lives.
 
-    :raises PermissionError: the directory for state below ``root`` belongs to somebody else.
+    :raises PermissionError: the directory for state below ``root`` belongs to another user.
     """
     folder = os.path.join(_private(root), job_id)
     mark = os.path.join(folder, _MARK)
@@ -40,7 +40,7 @@ def job_folder(root: str, job_id: str) -> str:
 
 
 def delete_job_folder(root: str, job_id: str) -> None:
-    """The job has ended."""
+    """Delete the directory of a job that has ended."""
     folder = os.path.join(_private(root), job_id)
     shutil.rmtree(folder, ignore_errors=True)
     if folder in _marks:
@@ -48,14 +48,15 @@ def delete_job_folder(root: str, job_id: str) -> None:
 
 
 def _release_deleted() -> None:
-    """Close the marks of jobs whose directories have been deleted: a process may see many jobs."""
+    """Close the lock files of jobs whose directories were deleted, because a process may run many jobs."""
     for folder in list(_marks):
         if not os.path.exists(os.path.join(folder, _MARK)):
             os.close(_marks.pop(folder))
 
 
 def _private(root: str) -> str:
-    """The directory for the state of this user's jobs: others must not write what is unpickled here."""
+    """The directory for the state of this user's jobs. Other users must not be able to write there, because its files
+    are unpickled."""
     folder = os.path.join(root, f"millrace-state-{os.getuid()}")
     try:
         make_private(folder)

@@ -1,9 +1,9 @@
 """Addresses, user keys and timestamps as keys of the store.
 
 Equal values have equal bytes, as they have equal hashes: 1, 1.0 and True are one key. (A window or ``Scoped`` equals a
-plain tuple, too, but nobody looks for one with the other.) Values that only their own ``==`` can compare (rows, dates,
-objects of the user) get the bytes of their stable hash, so different ones may share a key; see ``records.py``. Numbers
-that count up lie side by side.
+plain tuple, too, but one is never used to look up the other.) Values that only their own ``==`` can compare (rows,
+dates, objects of the user) get the bytes of their stable hash, so different ones may share a key; see ``records.py``.
+Consecutive numbers are neighbours.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from millrace.runtime.exchange.keys import UnstableKeyError, stable_hash
 from millrace.runtime.state.address import Scoped
 
 LONGEST = 160
-"""Bytes of one part of a key; longer ones are represented by a digest. A key of LMDB has 511 at most."""
+"""The most bytes of one part of a key; a longer one is represented by a digest. An LMDB key has at most 511 bytes."""
 
 _INT, _BIG, _FLOAT, _TEXT, _BYTES, _NONE, _WINDOW, _TUPLE, _SCOPED, _OTHER, _DIGEST = (
     bytes([0x10 + n]) for n in range(11)
@@ -43,7 +43,7 @@ def part(value: Any) -> bytes:
 
 
 def parts(values: list[Any]) -> list[bytes]:
-    """``part`` of each."""
+    """``part`` of each value."""
     if set(map(type, values)) == {int}:
         pack = _AS_INT.pack
         with suppress(struct.error):
@@ -52,24 +52,24 @@ def parts(values: list[Any]) -> list[bytes]:
 
 
 def is_plain(value: Any, encoded: bytes) -> bool:
-    """Whether ``decode`` makes of ``encoded``, which is ``part(value)``, the very same value again."""
+    """Whether ``decode`` restores exactly ``value`` from ``encoded``, which is ``part(value)``."""
     return encoded[:1] != _DIGEST and _is_exact(value)
 
 
 def decode(encoded: bytes) -> Any:
-    """The value of a plain part."""
+    """The value of a part for which ``is_plain`` holds."""
     return _DECODERS[encoded[:1]](encoded)
 
 
 def decode_all(encoded: list[bytes]) -> list[Any]:
-    """``decode`` of each."""
+    """``decode`` of each part."""
     if set(map(itemgetter(0), encoded)) == {_INT[0]}:
         return [value for _, value in map(_AS_INT.unpack, encoded)]
     return list(map(decode, encoded))
 
 
 def time_part(time: int) -> bytes:
-    """A timestamp (ms) in 8 bytes, in the order of time. Raises ``ValueError`` for what is not in 64 bits."""
+    """A timestamp (ms) in 8 bytes that sort like the timestamps. Raises ``ValueError`` outside of 64 bits."""
     try:
         return _TIME.pack(time + _MIDDLE)
     except struct.error:
@@ -159,7 +159,7 @@ def _other(value: Any) -> bytes:
 
 
 def _number(value: Any) -> bytes:
-    """Numbers of different classes are equal if their values are."""
+    """The bytes of a number. Numbers of different classes are equal if their values are."""
     kinds: tuple[tuple[type, Callable[[Any], bytes]], ...] = ((int, _int), (float, _float))
     for kind, encode in kinds:
         try:

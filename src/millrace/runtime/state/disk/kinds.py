@@ -1,4 +1,4 @@
-"""The kinds of tables whose content is on disk; all others stay in memory as a whole."""
+"""The kinds of tables whose content is on disk; all other tables stay completely in memory."""
 
 from __future__ import annotations
 

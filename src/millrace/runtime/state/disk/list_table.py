@@ -1,6 +1,7 @@
-"""Lists on disk, in chunks: appending to one costs what is appended, however long it is.
+"""Lists on disk, in chunks: the cost of appending depends on the appended elements, not on the length of the list.
 
-A chunk lies under the address and the place of its first element. The last one takes more elements while it is small.
+The key of a chunk is the address of its list and the index of its first element. Elements are appended to the last
+chunk while it is small.
 """
 
 from __future__ import annotations
@@ -19,23 +20,23 @@ from millrace.runtime.state.disk.writer import Writer
 from millrace.runtime.state.tables import ABSENT, ListTable
 
 SMALL = 1_024
-"""Bytes of a chunk from which on the next elements get a chunk of their own."""
+"""Bytes of the last chunk from which on appended elements get a chunk of their own."""
 LONGEST = 4_096
-"""Elements of a chunk."""
+"""The most elements in a chunk."""
 REPLACED = -1
 
 _PLACE = 8
-"""bytes of a chunk's place"""
+"""bytes of a chunk's index in its key"""
 
 
 class _Changes:
-    """What became of one list since the version of the store."""
+    """The changes of one list since the store's version."""
 
     __slots__ = ("added", "fresh")
 
     def __init__(self, fresh: bool, added: list[Any]) -> None:
         self.fresh = fresh
-        """whether nothing of what is stored counts any more"""
+        """whether the stored list is replaced"""
         self.added = added
 
 
@@ -45,7 +46,8 @@ class DiskListTable(DiskTable, ListTable):
         del self.rows  # nothing here may use them
         self._changes: dict[Any, _Changes] = {}
         self.touched: dict[Any, int] = {}
-        """address -> how many elements of ``added`` the last delta knew, ``REPLACED`` if all is new"""
+        """address -> number of elements of ``added`` that the last delta contained; ``REPLACED`` if the whole list is
+        new"""
         self._read: dict[Any, list[Any]] = {}
         self._read_elements = 0
 
@@ -87,7 +89,7 @@ class DiskListTable(DiskTable, ListTable):
     # -- what the store has ---------------------------------------------------------------------------------------
 
     def _stored(self, at: Any) -> list[Any]:
-        """The elements of the store; not a copy."""
+        """The stored elements of a list; not a copy."""
         row = self._read.get(at)
         if row is None:
             base, row = _base(at), []
@@ -102,7 +104,7 @@ class DiskListTable(DiskTable, ListTable):
         return row
 
     def _length(self, at: Any) -> int:
-        """How many elements the store has."""
+        """The number of stored elements of a list."""
         if at in self._read:
             return len(self._read[at])
         base = _base(at)
@@ -187,7 +189,7 @@ class DiskListTable(DiskTable, ListTable):
         yield from ((at, (0, row), len(row)) for at, row in rest)
 
     def _stored_lists(self) -> Iterator[tuple[Any, list[Any]]]:
-        """All (address, list) of the store, in one walk."""
+        """All stored lists as (address, list), in one walk."""
         base, lists = b"", dict[Any, list[Any]]()
         for key, record in self.shelf.below(b""):
             if key[:-_PLACE] != base:
@@ -199,7 +201,7 @@ class DiskListTable(DiskTable, ListTable):
 
 
 def _base(at: Any) -> bytes:
-    """What the keys of a list begin with."""
+    """The prefix of a list's keys."""
     encoded = part(at)
     return bytes((len(encoded),)) + encoded
 
@@ -209,7 +211,8 @@ def _place_of(key: bytes) -> int:
 
 
 def _end(writer: Writer, base: bytes, at: Any, plain: bool) -> tuple[int, list[Any]]:
-    """Where to write what is appended: the place, and elements that are there and have to be written again."""
+    """Where appended elements are written: the index of the chunk, and its present elements, which are written again
+    with them."""
     if plain:
         found = writer.last(base, base + b"\xff")
         chunks = [] if found is None else [found]

@@ -1,4 +1,4 @@
-"""Where state on disk lies by default: in a folder of Spark or of the system that is no memory in disguise."""
+"""The default folders for state on disk: those of Spark or the system, if they are not in memory."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from collections.abc import Iterable, Iterator
 logger = logging.getLogger(__name__)
 
 _FOLDERS = ("LOCAL_DIRS", "SPARK_LOCAL_DIRS")
-"""Variables with directories, separated by commas: YARN's, and what Spark tells its workers."""
+"""Environment variables with directories, separated by commas: YARN's, and the one that Spark sets for its workers."""
 _OF_A_PROCESS = re.compile(r"^(?:blockmgr|executor|spark)-[0-9a-f-]{36}$")
-"""Directories that Spark makes inside the configured ones and deletes with its processes."""
+"""Directories that Spark makes inside the configured ones, and deletes when its processes end."""
 _IN_MEMORY = frozenset({"tmpfs", "ramfs"})
 
 
 def local_folders() -> tuple[str, ...]:
-    """Existing directories on disk, or the system's one for temporary files if there are none."""
+    """Existing directories on disk; the system's directory for temporary files if there are none."""
     known = [folder for folder in map(os.path.abspath, _candidates()) if os.access(folder, os.W_OK)]
     on_disk = list(dict.fromkeys(folder for folder in known if file_system(folder) not in _IN_MEMORY))
     named = [folder for folder in on_disk if folder not in _of_the_system()]
@@ -43,7 +43,7 @@ def _configured(folder: str) -> str:
 
 
 def warn_of_memory(folders: Iterable[str]) -> None:
-    """Say so if state on disk would be in memory after all."""
+    """Log a warning if state on disk would be in memory after all."""
     for folder in folders:
         kind = file_system(folder)
         if kind in _IN_MEMORY:
@@ -56,7 +56,7 @@ def warn_of_memory(folders: Iterable[str]) -> None:
 
 
 def file_system(folder: str, mounts: str = "/proc/mounts") -> str:
-    """The kind of file system that a directory is on, be it there or not; "" where that can't be told."""
+    """The type of the file system that a directory is on, whether it exists or not; "" if unknown."""
     path = os.path.realpath(folder)
     best, found = -1, ""
     try:

@@ -1,7 +1,7 @@
-"""Maps on disk, entry by entry: getting or putting one costs the same whatever else is in the map.
+"""Maps on disk, entry by entry: getting or putting an entry takes the same time however large the map is.
 
-An entry lies under the address and the user's key. Its payload begins with a number, from which follows the order of
-the entries: that of a dict.
+The key of an entry is the address of its map and the user's key. Its payload begins with a number that gives the order
+of the entries, which is that of a dict.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from millrace.runtime.state.disk.writer import Writer
 from millrace.runtime.state.tables import ABSENT, MapTable
 
 _NUMBER = 8
-"""bytes of an entry's number"""
+"""bytes of an entry's number in its payload"""
 LARGE = 64
-"""entries of a map that a walk over the addresses passes one by one"""
+"""number of entries from which on a walk over the addresses skips the rest of a map"""
 _NOTHING: dict[Any, Any] = {}
 
 
 class _Changes:
-    """What became of one map since the version of the store."""
+    """The changes of one map since the store's version."""
 
     __slots__ = ("fresh", "removed", "values")
 
     def __init__(self, fresh: bool, values: dict[Any, Any]) -> None:
         self.fresh = fresh
-        """whether nothing of what is stored counts any more"""
+        """whether the stored map is replaced"""
         self.values = values
-        """user key -> value; keys that are new, or have come back, in their order"""
+        """user key -> value, in the order of insertion, for keys that are new or were inserted again"""
         self.removed: dict[Any, None] = {}
-        """user keys whose stored entry does not count any more, though the key may have come back"""
+        """user keys whose stored entry is deleted, even if the key was inserted again"""
 
     def remove(self, key: Any) -> None:
         self.values.pop(key, None)
@@ -46,7 +46,7 @@ class _Changes:
             self.removed[key] = None
 
     def do(self, row: dict[Any, Any]) -> None:
-        """Make of what is stored what the map is now."""
+        """Apply the changes to a stored map."""
         for key in self.removed:
             row.pop(key, None)
         row.update(self.values)
@@ -125,7 +125,7 @@ class DiskMapTable(DiskTable, MapTable):
     # -- what the store has ---------------------------------------------------------------------------------------
 
     def _stored(self, at: Any) -> Iterator[tuple[Any, bytes]]:
-        """(user key, payload) of the entries of one map."""
+        """The stored entries of one map as (user key, payload)."""
         base = _base(at)
         for key, record in self.shelf.below(base):
             if record[0] != SHARED:
@@ -134,7 +134,7 @@ class DiskMapTable(DiskTable, MapTable):
                 yield from ((own, payload) for (other, own), payload in identities(record) if other == at)
 
     def _stored_addresses(self) -> Iterator[Any]:
-        """Each address once."""
+        """The addresses of all stored maps, each once."""
         start: bytes | None = b""
         while start is not None:
             walk, start, base, passed = self.shelf.walk(start), None, b"", 0
@@ -149,7 +149,7 @@ class DiskMapTable(DiskTable, MapTable):
                 yield from _addresses_of(base, record, self.shelf)
 
     def _stored_maps(self) -> Iterator[tuple[Any, dict[Any, Any]]]:
-        """All (address, map), in one walk over the store."""
+        """All stored maps as (address, map), in one walk."""
         for base, entries in groupby(self.shelf.below(b""), lambda entry: _base_of(entry[0])):
             maps: dict[Any, list[tuple[Any, bytes]]] = {}
             for key, record in entries:
@@ -234,7 +234,7 @@ class DiskMapTable(DiskTable, MapTable):
 
 
 def _base(at: Any) -> bytes:
-    """What the keys of a map begin with."""
+    """The prefix of a map's keys."""
     encoded = part(at)
     return bytes((len(encoded),)) + encoded
 
@@ -249,7 +249,7 @@ def _base_of(key: bytes) -> bytes:
 
 
 def _addresses_of(base: bytes, record: bytes, shelf: StoredTable) -> Iterable[Any]:
-    """The addresses of the maps with this base, given the first record."""
+    """The addresses of the maps whose keys have this prefix, given the first record."""
     if record[0] != SHARED:
         return (decode(base[1:]),)
     records = [record for _, record in shelf.below(base) if record[0] == SHARED]
@@ -257,6 +257,6 @@ def _addresses_of(base: bytes, record: bytes, shelf: StoredTable) -> Iterable[An
 
 
 def _ordered(entries: list[tuple[Any, bytes]]) -> dict[Any, Any]:
-    """A map from its (user key, payload)."""
+    """A map made of its (user key, payload) entries."""
     entries.sort(key=itemgetter(1))  # their numbers are all different
     return {key: decode_value(payload[_NUMBER:]) for key, payload in entries}

@@ -1,6 +1,6 @@
-"""Lets the tables that were made for LMDB read and write any ordered store: transactions and cursors over four calls.
+"""An adapter by which the tables made for LMDB use any ordered store: transactions and cursors over four calls.
 
-There is one writer and no other reader, so a transaction only has to gather what is written.
+The store has one writer and no other reader, so a transaction only has to gather its changes.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ class NoError(Exception):
 
 
 class StoreEnvironment:
-    """What ``Reader`` and ``Writer`` ask of an environment."""
+    """The part of ``Environment`` that ``Reader`` and ``Writer`` use, over a ``KeyValueStore``."""
 
     failure: type[Exception] = Exception
-    """what reading may raise: anything"""
+    """the base class of errors that reading may raise: any error"""
     full: type[Exception] = NoError
-    """a store has no map that would have to grow"""
+    """the error for a full memory map, which such a store never raises"""
 
     def __init__(self, store: KeyValueStore) -> None:
         self._store = store
 
     def explained(self, error: Exception) -> Exception:
-        """Its own words are what is known."""
+        """The error to raise for an error of the store: the same one, because nothing more is known about it."""
         return error
 
     def begin(self) -> Transaction:
@@ -39,11 +39,11 @@ class StoreEnvironment:
         return Transaction(self._store)
 
     def grow(self) -> None:
-        """There is nothing that could be full."""
+        """Does nothing: there is no memory map that could be full."""
 
 
 class Transaction:
-    """Changes on their way to the store."""
+    """A transaction: gathers changes for the store."""
 
     def __init__(self, store: KeyValueStore) -> None:
         self.store = store
@@ -62,7 +62,7 @@ class Transaction:
         return Cursor(self)
 
     def commit(self) -> None:
-        """Hand the changes over; others may follow."""
+        """Write the gathered changes to the store; more changes may follow."""
         if self._changes:
             self.store.write(sorted(self._changes.items()))
             self._changes = {}
@@ -72,7 +72,7 @@ class Transaction:
 
 
 class Cursor:
-    """A place among the entries. It sees what its transaction has written."""
+    """A position among the sorted entries. It also sees what its transaction has written."""
 
     def __init__(self, transaction: Transaction) -> None:
         self._transaction = transaction
@@ -87,25 +87,25 @@ class Cursor:
         self._rest = iter(())
 
     def set_range(self, start: bytes) -> bool:
-        """Go to the first entry whose key is ``start`` or later; False without."""
+        """Go to the first entry whose key is ``start`` or later; False: there is none."""
         self._transaction.commit()
         self._start, self._rest = start, self._transaction.store.scan(start)
         self._found = next(self._rest, None)
         return self._found is not None
 
     def iternext(self) -> Iterator[tuple[bytes, bytes]]:
-        """The entry at hand and all that follow."""
+        """The current entry and all later ones."""
         if self._found is not None:
             yield self._found
             yield from self._rest
 
     def prev(self) -> bool:
-        """Go to the entry before the place that was asked for; False without."""
+        """Go to the entry before the requested key; False: there is none."""
         self._found = self._transaction.store.last_before(self._start)
         return self._found is not None
 
     def last(self) -> bool:
-        """Go to the last entry, when there is none from the place on that was asked for."""
+        """Go to the last entry, after ``set_range`` has found none."""
         return self.prev()
 
     def key(self) -> bytes:

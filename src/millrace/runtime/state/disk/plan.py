@@ -1,4 +1,4 @@
-"""The choice of state on disk for a job."""
+"""The configuration of state on disk for a job."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def require_store() -> None:
 class OnDisk:
     """State on local disks.
 
-    :param paths: directories, among which tasks are divided; none for those of ``local_folders``.
+    :param paths: directories, among which the tasks are divided; empty: those of ``local_folders``.
     """
 
     in_memory: ClassVar[bool] = False
@@ -47,7 +47,7 @@ class OnDisk:
             delete_job_folder(root, job_id)
 
     def warn_of_memory(self) -> None:
-        """Say so if the directories are memory in disguise."""
+        """Log a warning if the directories are in memory."""
         warn_of_memory(self._roots())
 
     def _roots(self) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""What a task reads from its environment: the content as of one version, whatever others write meanwhile."""
+"""Reads a task's environment: the content of one version, whatever is written meanwhile."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from millrace.runtime.state.disk.ordered import StoreEnvironment
 
 
 class Reader:
-    """Shared by all tables of a task. Between ``end`` and ``begin`` there is nothing in it.
+    """A read transaction that all tables of a task share. Between ``end`` and ``begin`` it is empty.
 
-    :param on_damage: is told of an error of the store, and gives what to raise in its place.
+    :param on_damage: called with an error of the store; returns the error to raise instead.
     """
 
     def __init__(self, on_damage: Callable[[Exception], Exception]) -> None:
@@ -24,14 +24,14 @@ class Reader:
         self._get: Callable[[bytes], bytes | None] = _nothing
 
     def begin(self, environment: Environment | StoreEnvironment) -> None:
-        """See the content of this moment."""
+        """Begin to read the present content."""
         self.end()
         self._failure = environment.failure
         self._environment, self._txn = environment, environment.begin()
         self._get = self._txn.get
 
     def end(self) -> None:
-        """Let go of what is seen, so that others can use its space again."""
+        """End the read transaction, so that the space of old pages can be used again."""
         if self._environment is not None:
             self._environment.end(self._txn)
             self._environment, self._txn, self._get = None, None, _nothing
@@ -43,11 +43,11 @@ class Reader:
             raise self._on_damage(error) from error
 
     def below(self, base: bytes) -> Iterator[tuple[bytes, bytes]]:
-        """All (key, record) whose key begins with ``base``, in order. To be used up before ``end``."""
+        """All (key, record) whose key begins with ``base``, in order. To be exhausted before ``end``."""
         return self.after(base, base)
 
     def after(self, base: bytes, start: bytes) -> Iterator[tuple[bytes, bytes]]:
-        """Those of ``below`` whose key is ``start`` or later."""
+        """All (key, record) whose key begins with ``base`` and is ``start`` or later, in order."""
         if self._txn is None:
             return
         try:
@@ -61,7 +61,7 @@ class Reader:
             raise self._on_damage(error) from error
 
     def runs(self, base: bytes, size: int) -> Iterator[list[tuple[bytes, bytes]]]:
-        """As ``below``, so many at a time."""
+        """The entries of ``below`` in lists of at most ``size``."""
         if self._txn is None:
             return
         try:
@@ -91,6 +91,6 @@ def _nothing(key: bytes) -> None:
 
 
 def last_before(cursor: Any, base: bytes, end: bytes) -> tuple[bytes, bytes] | None:
-    """The last (key, record) below ``base`` whose key is before ``end``, None without."""
+    """The last (key, record) below ``base`` whose key is before ``end``; None: there is none."""
     found = cursor.prev() if cursor.set_range(end) else cursor.last()
     return cursor.item() if found and cursor.key().startswith(base) else None

@@ -1,7 +1,7 @@
-"""What lies under a key of the store: as a rule one payload, or several with the values that they belong to.
+"""The records of the store: as a rule one payload per key, or several payloads with the values they belong to.
 
-A record is shared when its key does not tell which value it was made for: the payloads of all values that have this key
-lie in it, each with its *identity*, the value itself. Payloads never begin with the byte that marks such records.
+A record is shared when its key does not identify one value: it contains the payloads of all values with this key, each
+with its *identity*, the value itself. Payloads never begin with the byte that marks such records.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _MARSHAL_VERSION = 2
 
 
 def encode_value(value: Any) -> bytes:
-    """A value as a payload: by marshal where that gives it back as it was (ADR 5), else a pickle."""
+    """The payload of a value: by marshal where that restores it exactly (ADR 5), else a pickle."""
     kind = value.__class__
     if kind in _PLAIN or (kind in _FLAT and _PLAIN.issuperset(map(type, value))):
         return marshal.dumps(value, _MARSHAL_VERSION)
@@ -37,7 +37,7 @@ def decode_value(payload: bytes) -> Any:
 
 
 def encode_values(values: list[Any]) -> list[bytes]:
-    """``encode_value`` of each."""
+    """``encode_value`` of each value."""
     if _PLAIN.issuperset(map(type, values)):
         dumps_plain = marshal.dumps
         return [dumps_plain(value, _MARSHAL_VERSION) for value in values]
@@ -45,7 +45,7 @@ def encode_values(values: list[Any]) -> list[bytes]:
 
 
 def decode_values(payloads: list[bytes]) -> list[Any]:
-    """``decode_value`` of each."""
+    """``decode_value`` of each payload."""
     if _PICKLED in set(map(itemgetter(0), payloads)):
         return list(map(decode_value, payloads))
     return list(map(marshal.loads, payloads))
@@ -57,7 +57,7 @@ def any_shared(records: list[bytes]) -> bool:
 
 
 def find(record: bytes, identity: Any) -> bytes | None:
-    """The payload for an identity in a shared record."""
+    """The payload for an identity in a shared record; None: there is none."""
     return next((payload for other, payload in _parts(record) if other == identity), None)
 
 
@@ -79,7 +79,7 @@ def with_payload(record: bytes | None, identity: Any, payload: bytes) -> bytes:
 
 
 def without(record: bytes, is_removed: Callable[[Any], bool]) -> bytes | None:
-    """A shared record after the payloads of some identities were removed; None if none are left."""
+    """A shared record without the payloads of some identities; None if no payload is left."""
     left = [part for part in _parts(record) if not is_removed(part[0])]
     return _SHARED + dumps(left) if left else None
 

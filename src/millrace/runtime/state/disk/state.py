@@ -1,11 +1,12 @@
-"""The state of one copy of a task: what its operators keep on disk, brought to the version that an epoch starts from.
+"""The state on disk of one copy of a task, brought to the version that an epoch starts from.
 
-The environment on disk holds the content as of the end of one completed epoch, its version. What a copy has done since
-is in its memory and in the deltas of the checkpoint storage. It gets into the environment before the next epoch, when
-it is known to count. A new copy begins with what is there, if that is a version that counts.
+The environment on disk has the content at the end of one completed epoch, its version. What a copy has changed since
+then is in its memory, and in the deltas of the checkpoint storage. It is written to the environment before the next
+epoch, when its epoch is known to be acknowledged. A new copy starts from the environment if that has an acknowledged
+version.
 
-Timers that fire between epochs change the state again. Before the first of them does so, what the last epoch has
-changed is moved into a draft of what will be written. So it stays apart from their changes, which are of the next
+Timers that fire between epochs change the state again. Before the first of them fires, the changes of the last epoch
+are moved into a draft of the next write, so that they stay separate from the timers' changes, which belong to the next
 epoch.
 """
 
@@ -44,17 +45,18 @@ from millrace.runtime.state.working import Piece, WorkingState, back_to, rebuild
 from millrace.runtime.storage import INITIAL, Past, StateStorage, TaskId
 
 SPILL_ENTRIES = 200_000
-"""Changes that may wait in memory while state is loaded."""
+"""The number of changed entries that may be in memory while state is loaded."""
 
 
 class OutdatedError(RuntimeError):
-    """Another copy of the task is further: this one does an epoch whose result is not awaited."""
+    """Another copy of the task is further: the epoch that this copy runs has been given up."""
 
 
 class DiskState(WorkingState):
-    """
+    """The state of a copy of a task whose keyed state is on disk.
+
     :param place: the directory that the copies of the task share.
-    :param small: gives the state of the task but for its keyed state.
+    :param small: gives the state of the task without its keyed state.
     """
 
     def __init__(self, place: TaskDirectory, small: Callable[[], Piece]) -> None:
@@ -63,17 +65,17 @@ class DiskState(WorkingState):
         self._reader = Reader(self._damaged)
         self._backends: dict[str, DiskStateBackend] = {}
         self._environment: Environment | None = None
-        """what the tables read"""
+        """the environment that the tables read"""
         self._published = False
-        """whether other copies find it, so that it must be at some version whenever one looks"""
+        """whether other copies can find the environment, so that it must always be at some version"""
         self._base: int | None = None
-        """its version"""
+        """version of the environment"""
         self._since: list[tuple[int, Piece]] = []
-        """(version, changes of what is not on disk) of the versions since"""
+        """(version, changes of what is not on disk) for the versions since ``_base``"""
         self._at = INITIAL
         """the version of this copy"""
         self._draft: WriteBatch | None = None
-        """what leads to this version and is not in the environment, if something has fired since"""
+        """the changes from ``_base`` to ``_at``, if timers have fired since"""
         self._whole_was_taken = False
 
     def backend(self, uid: str, time: StateTime) -> KeyedStateBackend:
@@ -136,7 +138,7 @@ class DiskState(WorkingState):
         return True
 
     def _see_again(self) -> bool:
-        """Let the tables read what they have read before; False if the environment is at another version now."""
+        """Let the tables read the same content as before; False if the environment is at another version now."""
         environment, draft = self._environment, self._draft
         seen = environment if draft is None else draft
         if seen is not None:
@@ -145,7 +147,7 @@ class DiskState(WorkingState):
         return environment is None or read_head(below.get).version == self._base
 
     def _write_what_counts(self, version: int) -> None:
-        """All changes so far, which lead to this version, belong to epochs that count."""
+        """Write all changes so far, which lead to this version, because their epochs were acknowledged."""
         self._at = version
         unfinished = self._environment is not None and (self._since or not self._published)
         if unfinished or self.pending():
@@ -163,10 +165,11 @@ class DiskState(WorkingState):
             self._at, _ = self._noted(version, delta)
         environment = self._environment
         if environment is not None and not self._published:
-            # The state of another job, which does not fit into memory. Should the epoch fail, nobody will use it.
+            # The restored state of another job, which does not fit into memory. If this epoch fails, the environment is
+            # never published.
             self._flush(version)
         elif environment is not None and self._whole_was_taken:
-            # From now on the history may begin with this version.
+            # From now on the task's history may begin with this version.
             with self._place.lock():
                 note_successor(environment, self._base, version)
         self._whole_was_taken = False
@@ -192,7 +195,8 @@ class DiskState(WorkingState):
             yield same and (self._draft is not None or self._begin_draft())
 
     def _begin_draft(self) -> bool:
-        """Move what the last epoch has changed out of the tables; False if the environment is at another version."""
+        """Move the changes of the last epoch out of the tables into the draft; False if the environment is at another
+        version."""
         self._draft = draft = WriteBatch(self._environment, self._damaged)
         begun = False
         try:
@@ -213,7 +217,7 @@ class DiskState(WorkingState):
     # -- the environment ------------------------------------------------------------------------------------------
 
     def _find(self, task: TaskId, past: Past, storage: StateStorage) -> tuple[Environment, Past] | None:
-        """The environment that all copies share, if it has a version that counts, and what has come since."""
+        """The environment that all copies share, if its version was acknowledged, and the versions since."""
         if self._place.current() is None:
             return None
         with self._place.lock():
@@ -234,7 +238,7 @@ class DiskState(WorkingState):
         return None
 
     def _see(self, environment: Environment, published: bool = True) -> int:
-        """Let the tables read an environment as it is now, without changes; its version."""
+        """Let the tables read the present content of an environment, without changes; returns its version."""
         self._reader.begin(environment)
         head = read_head(self._reader.get)
         self._environment, self._published, self._base, self._since = environment, published, head.version, []
@@ -243,7 +247,7 @@ class DiskState(WorkingState):
         return head.version or INITIAL
 
     def _see_without_draft(self, environment: Environment) -> None:
-        """The draft is in the environment: let the tables read that, with the changes since."""
+        """The draft was written: let the tables read the environment, with the changes made since."""
         self._reader.begin(environment)
         head = read_head(self._reader.get)
         self._environment, self._published, self._base, self._draft = environment, True, head.version, None
@@ -251,7 +255,7 @@ class DiskState(WorkingState):
             self._backends[uid].stored_as(name, kind).shelf.prefix = prefix_of(number)
 
     def _read_from(self, head: Head) -> None:
-        """Let tables without changes find what is stored."""
+        """Let tables without changes read the stored content."""
         for (uid, name), (number, kind) in head.tables.items():
             stored = self._backends[uid].stored_as(name, kind)
             stored.shelf.prefix = prefix_of(number)
@@ -259,7 +263,7 @@ class DiskState(WorkingState):
                 stored.go_on_from(head.timer_numbers[uid, name])
 
     def _forget_changes(self) -> None:
-        """Let the tables be empty."""
+        """Empty the tables."""
         for backend in self._backends.values():
             for stored in backend.stored().values():
                 stored.forget()
@@ -269,12 +273,13 @@ class DiskState(WorkingState):
         return sum(backend.pending() for backend in self._backends.values())
 
     def _spill(self) -> None:
-        """Write changes that are too many for memory into an environment of its own."""
+        """Write changes that are too large for memory into an unpublished environment."""
         if not self._published and self.pending() > SPILL_ENTRIES:
             self._flush(None)
 
     def _flush(self, version: int | None) -> None:
-        """Write all changes, or the draft. With that the content is at ``version``; None: at none, more will come."""
+        """Write all changes, or the draft, so that the content is at ``version``; None: at no version, since more will
+        follow."""
         self._reader.end()
         with self._place.lock():
             environment = self._environment or create_environment(self._place.new())
@@ -316,14 +321,14 @@ class DiskState(WorkingState):
         write_head(writer, head)
 
     def _whole_small(self) -> list[Piece]:
-        """All that is not on disk, as changes onto a new copy."""
+        """All state that is not on disk, as changes onto a new copy."""
         pieces = [self._small()]
         for uid, backend in self._backends.items():
             pieces += ({uid: (keyed, None, None, None, None)} for keyed in backend.resident_pieces())
         return pieces
 
     def _withdraw(self, environment: Environment) -> None:
-        """Go on without the environment, which is of no use to anybody."""
+        """Continue without the environment, which can't be used any more."""
         self._reader.end()
         with self._place.lock():
             self._place.withdraw(environment.path)
@@ -331,7 +336,7 @@ class DiskState(WorkingState):
         self._forget_changes()
 
     def _damaged(self, error: Exception) -> Exception:
-        """What to raise when reading has failed."""
+        """The error to raise when reading has failed; the environment is withdrawn."""
         environment = self._environment
         assert environment is not None, "something was read"
         with self._place.lock():
@@ -343,5 +348,5 @@ class DiskState(WorkingState):
 
 
 def _without_stored(delta: Piece) -> Piece:
-    """The part of a delta that does not belong to the tables on disk."""
+    """The part of a delta that does not belong to tables on disk."""
     return {uid: (None if keyed is None else resident(keyed), *rest) for uid, (keyed, *rest) in delta.items()}

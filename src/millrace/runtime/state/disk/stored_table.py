@@ -1,4 +1,4 @@
-"""The records of one table in the store of a task: its keys begin with a prefix of their own."""
+"""The records of one table in a task's store: its keys begin with a prefix of their own."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from millrace.runtime.state.disk.reader import Reader
 from millrace.runtime.state.disk.records import SHARED, find, identities
 
 TOGETHER = 256
-"""Entries that are read at a time by a walk over the table, which may last longer than what the reader sees."""
+"""The number of entries that a walk over the table reads at a time; the walk may last longer than a read
+transaction."""
 
 Found = tuple[Any, bytes]
 """(identity, payload)"""
@@ -28,7 +29,7 @@ class StoredTable:
         self.prefix: bytes | None = None
 
     def payload(self, key: bytes, identity: Any) -> bytes | None:
-        """What is stored under a key (without the prefix) for an identity."""
+        """The payload of an identity under a key (without the prefix); None: there is none."""
         if self.prefix is None:
             return None
         record = self.reader.get(self.prefix + key)
@@ -43,7 +44,8 @@ class StoredTable:
             yield key[length:], record
 
     def runs(self, size: int) -> Iterator[tuple[list[bytes], list[bytes]]]:
-        """(keys without the prefix, records) of the whole table, so many at a time; nothing may change meanwhile."""
+        """(keys without the prefix, records) of the whole table, at most ``size`` at a time; nothing may change
+        meanwhile."""
         if self.prefix is None:
             return
         length = len(self.prefix)
@@ -59,12 +61,12 @@ class StoredTable:
             yield key[length:], record
 
     def first(self, start: bytes) -> bytes | None:
-        """The first key (without the prefix) that is ``start`` or later, None without."""
+        """The first key (without the prefix) that is ``start`` or later; None: there is none."""
         found = next(self.onward(start), None)
         return None if found is None else found[0]
 
     def last(self, base: bytes) -> tuple[bytes, bytes] | None:
-        """The last of ``below`` whose key goes on with a byte less than 255."""
+        """The last entry of ``below`` whose key continues with a byte less than 255."""
         if self.prefix is None:
             return None
         found = self.reader.last(self.prefix + base, self.prefix + base + b"\xff")
@@ -83,7 +85,9 @@ class StoredTable:
 
 
 def contents(entries: Iterable[tuple[bytes, bytes]], place: int = 0) -> Iterator[Found]:
-    """(identity, payload) of records whose identity, if it is not in them, is the end of the key from ``place`` on."""
+    """(identity, payload) of records. An identity that is not in its record is the end of the key, from ``place``
+    on.
+    """
     for key, record in entries:
         if record[0] == SHARED:
             yield from identities(record)

@@ -1,4 +1,4 @@
-"""What the tables on disk share, and the one with one object per address."""
+"""The base of tables on disk, and the table with one object per address."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from millrace.runtime.state.disk.writer import Writer
 from millrace.runtime.state.tables import ABSENT, Table, ValueTable
 
 READS = 10_000
-"""Values that a table keeps in memory after they were read."""
+"""The number of read values that a table keeps in memory."""
 PIECE = 10_000
-"""Entries of a piece of the full state."""
+"""The number of entries in a piece of the full state."""
 TOGETHER = 10_000
-"""Entries that are written in one call."""
+"""The number of entries that are written in one call."""
 
 _UNKNOWN = object()
 
 
 class DiskTable(Table):
-    """A table whose content is that of the store with the changes since, which are in memory."""
+    """A table whose content is the stored one, with the changes since then in memory."""
 
     def __init__(self, reader: Reader) -> None:
         super().__init__()
@@ -41,22 +41,23 @@ class DiskTable(Table):
 
     @abstractmethod
     def pending(self) -> int:
-        """How many entries the changes have."""
+        """The number of changed entries."""
 
     @abstractmethod
     def forget(self) -> None:
-        """The store has another version now, with the changes in it."""
+        """Drop the changes in memory, because the store contains them now."""
 
     @abstractmethod
     def flush(self, writer: Writer, prefix: bytes) -> None:
-        """Write the changes."""
+        """Write the changes to the store."""
 
     @abstractmethod
     def everything(self) -> Iterator[tuple[Any, Any, int]]:
-        """(address, change onto an empty table, how many entries it has) in one walk; nothing may change meanwhile."""
+        """(address, change onto an empty table, its number of entries) for the whole content, in one walk; nothing may
+        change meanwhile."""
 
     def pieces(self) -> Iterator[dict[Any, Any]]:
-        """Everything, as deltas onto an empty table that are applied one after the other."""
+        """The whole content as deltas onto an empty table that are applied one after the other."""
         piece: dict[Any, Any] = {}
         size = 0
         for at, change, entries in self.everything():
@@ -88,7 +89,7 @@ class DiskRows(MutableMapping[Any, Any]):
 
     def __init__(self, shelf: StoredTable) -> None:
         self.changes: dict[Any, Any] = {}
-        """address -> value, ``ABSENT`` where it was removed"""
+        """address -> value; ``ABSENT`` where it was removed"""
         self._read: dict[Any, Any] = {}
         self._shelf = shelf
 
@@ -138,7 +139,7 @@ class DiskRows(MutableMapping[Any, Any]):
         return value
 
     def __iter__(self) -> Iterator[Any]:
-        """In no particular order. The rows may change meanwhile."""
+        """All addresses in no particular order. The rows may change meanwhile."""
         before = dict(self.changes)
         yield from (at for at, value in before.items() if value is not ABSENT)
         yield from (at for at, _ in contents(self._shelf.walk()) if at not in before and at in self)
@@ -197,7 +198,7 @@ class DiskValueTable(DiskTable, ValueTable):
             self._flush(writer, prefix, ordered[start : start + TOGETHER])
 
     def _flush(self, writer: Writer, prefix: bytes, ordered: list[tuple[bytes, Any]]) -> None:
-        """Write the changes at some addresses, which come with their parts of keys."""
+        """Write the changes at some addresses, which are given with their key parts."""
         values = list(map(self.rows.changes.__getitem__, map(itemgetter(1), ordered)))
         if type(ABSENT) not in set(map(type, values)) and set(map(type, map(itemgetter(1), ordered))) == {int}:
             writer.put_all(list(zip([prefix + encoded for encoded, _ in ordered], encode_values(values))))

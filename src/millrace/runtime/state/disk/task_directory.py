@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 LOCK_SECONDS = 60.0
-"""How long to wait for another process that writes the state of the same task."""
+"""How long to wait for another process that writes the same task's state (s)."""
 _POLL_SECONDS = 0.01
 
 
@@ -21,7 +21,7 @@ class TaskDirectory:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Let no other process change what is here. Raises ``TimeoutError``."""
+        """Exclude other processes from changing the directory. Raises ``TimeoutError``."""
         os.makedirs(self.folder, mode=0o700, exist_ok=True)
         handle = os.open(os.path.join(self.folder, "lock"), os.O_CREAT | os.O_RDWR, 0o600)
         try:
@@ -35,7 +35,7 @@ class TaskDirectory:
         return os.path.join(self.folder, f"{os.getpid()}-{uuid.uuid4().hex[:12]}")
 
     def current(self) -> str | None:
-        """The path of the environment that counts, None without."""
+        """The path of the published environment; None: there is none."""
         try:
             with open(os.path.join(self.folder, "current")) as file:
                 return os.path.join(self.folder, file.read())
@@ -43,7 +43,7 @@ class TaskDirectory:
             return None
 
     def publish(self, path: str) -> None:
-        """An environment is complete: from now on it is the one that counts. Needs the lock."""
+        """Make a complete environment the published one. Needs the lock."""
         before = self.current()
         pointer = os.path.join(self.folder, "current")
         with open(f"{pointer}.new", "w") as file:
@@ -54,14 +54,14 @@ class TaskDirectory:
         self._delete_left_over(os.path.basename(path))
 
     def withdraw(self, path: str) -> None:
-        """An environment is of no use any more. Needs the lock."""
+        """Delete an environment that can't be used any more. Needs the lock."""
         if self.current() == path:
             with suppress(FileNotFoundError):
                 os.unlink(os.path.join(self.folder, "current"))
         delete(path)
 
     def _delete_left_over(self, current: str) -> None:
-        """Delete what processes were filling when they were killed."""
+        """Delete unpublished environments of killed processes."""
         for name in os.listdir(self.folder):
             process, dash, _ = name.partition("-")
             if dash and name != current and not _is_alive(int(process)):

@@ -1,6 +1,6 @@
-"""Timers on disk: under time and address, with the number of their registration.
+"""Timers on disk. The key is time and address, the value the number of the registration.
 
-Only the timers of times that are due come into memory, and those that the epoch sets or deletes.
+Only timers that are due are read into memory, and those that the epoch sets or deletes are there.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from millrace.runtime.state.disk.writer import Writer
 from millrace.runtime.timers import TimerId, TimerQueue
 
 _TIME = 8
-"""bytes of a timer's time"""
+"""bytes of a timer's time in its key"""
 _NUMBER = 8
-"""bytes of the number of a registration"""
+"""bytes of a registration number"""
 _BEFORE_ALL = -(2**63)
 _NEVER = 2**63
 _IN_STORE = -1
-"""stands for the number of a timer that only the store has"""
+"""stands for the registration number of a timer that is only in the store"""
 
 
 class DiskTimerQueue(TimerQueue):
-    """The memory of the queue holds timers that were set, and those of the store that are due."""
+    """A timer queue that has in memory the timers set since the last write, and the stored timers that are due."""
 
     kind = TIMERS
 
@@ -36,11 +36,11 @@ class DiskTimerQueue(TimerQueue):
         super().__init__()
         self.shelf = StoredTable(reader)
         self._changed: dict[TimerId, bool] = {}
-        """timers that are set or gone other than in the store -> whether they may be in it"""
+        """timers set or deleted since the last write -> whether the store may contain them"""
         self._stored: set[TimerId] = set()
-        """some that are known to be as they are in the store"""
+        """some timers that are known to be stored and unchanged"""
         self._unread = _BEFORE_ALL
-        """timers of the store before this time (ms) are in memory; no other is earlier"""
+        """stored timers before this time (ms) are in memory; all others are later"""
 
     def __len__(self) -> int:
         return sum(1 for _ in self._everything())
@@ -111,7 +111,7 @@ class DiskTimerQueue(TimerQueue):
         return found
 
     def _read_due(self, time: int) -> None:
-        """Read those timers of the store that come before all in memory, if they are due at ``time``."""
+        """Read the earliest stored timers, if they come before all in memory and are due at ``time`` (ms)."""
         while self._unread <= time:
             mine = super().next_time()
             if mine is not None and mine < self._unread:
@@ -144,7 +144,7 @@ class DiskTimerQueue(TimerQueue):
         return list(self._everything())
 
     def pieces(self) -> Iterator[dict[TimerId, int]]:
-        """Everything, as deltas onto an empty queue that are applied one after the other."""
+        """All timers as deltas onto an empty queue that are applied one after the other."""
         piece: dict[TimerId, int] = {}
         for timer, number in self._everything():
             piece[timer] = number
@@ -158,14 +158,14 @@ class DiskTimerQueue(TimerQueue):
         return len(self._changed)
 
     def forget(self) -> None:
-        """The store has another version now, with the changes in it."""
+        """Drop the changes in memory, because the store contains them now."""
         self._forget()
         self._changed.clear()
         self._stored.clear()
         self._unread, self._next = _BEFORE_ALL, 0
 
     def go_on_from(self, next_number: int) -> None:
-        """No timer of the store has this number or a later one."""
+        """Continue registration numbers from here: no stored timer has this number or a later one."""
         self._next = self._told = next_number
 
     @property
@@ -196,7 +196,7 @@ def _place(entry: tuple[bytes, bytes, TimerId]) -> tuple[bytes, bytes]:
 
 
 def _timers(records: Iterable[tuple[bytes, bytes]]) -> Iterator[tuple[TimerId, int]]:
-    """(timer, number of its registration) of records."""
+    """(timer, registration number) of records."""
     for key, record in records:
         time = time_of(key[:_TIME])
         if record[0] == SHARED:

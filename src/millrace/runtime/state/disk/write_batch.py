@@ -1,4 +1,4 @@
-"""What is to be written into an environment, in memory as yet: as it will be there."""
+"""A draft of a write: changes for an environment that are held in memory in the environment's own form."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ from millrace.runtime.state.disk.reader import Reader
 from millrace.runtime.state.disk.writer import Writer
 
 TOGETHER = 10_000
-"""Entries that are written in one call."""
+"""The number of entries that are written in one call."""
 
 _TABLE = 2
-"""bytes that the keys of one table begin with"""
+"""length in bytes of a table's key prefix"""
 
 
 class WriteBatch(StoreEnvironment):
-    """An environment with changes that are not in it. Readers of the draft see both.
+    """An environment with unwritten changes. Readers of the draft see both.
 
-    :param environment: None: there is none yet.
+    :param environment: None: no environment exists yet.
     :param on_damage: as for ``Reader``.
     """
 
     failure = NoError
-    """errors come from ``below``, which has said already what they mean"""
+    """the base class of errors that reading may raise: none, because ``below`` has converted them"""
 
     def __init__(self, environment: Environment | None, on_damage: Callable[[Exception], Exception]) -> None:
         self.below = Reader(on_damage)
-        """what the environment has, while the draft is read"""
+        """reads the environment, while the draft is read"""
         self._environment = environment
         self._layer = _Layer(self.below)
         super().__init__(self._layer)
 
     def __len__(self) -> int:
-        """How many entries it changes."""
+        """The number of changed entries."""
         return len(self._layer.changes)
 
     def begin(self) -> Transaction:
@@ -52,7 +52,7 @@ class WriteBatch(StoreEnvironment):
         self.below.end()
 
     def copy_to(self, writer: Writer, last: bytes) -> None:
-        """Write the changes, those of one key last."""
+        """Write the changes, with the key ``last`` at the end."""
         changes, puts = self._layer.changes, list[tuple[bytes, bytes]]()
         for key in self._layer.changed_from(b""):
             record = changes[key]
@@ -69,13 +69,14 @@ class WriteBatch(StoreEnvironment):
 
 
 class _Layer(KeyValueStore):
-    """Changes above what a reader sees."""
+    """Changes over the content of a reader."""
 
     def __init__(self, below: Reader) -> None:
         self.changes: dict[bytes, bytes | None] = {}
         self._below = below
         self._keys: dict[bytes, list[bytes]] = {}
-        """table -> the keys of its changes, in order: one table is written after the other, so they come at the end"""
+        """table prefix -> sorted keys of its changes; tables are written one after the other, so new keys come at the
+        end"""
 
     def get(self, key: bytes) -> bytes | None:
         return self.changes[key] if key in self.changes else self._below.get(key)

@@ -1,4 +1,4 @@
-"""Writes changes into an environment, all at once or, if they are many, in several transactions."""
+"""Writes changes into an environment: all in one transaction or, if they are many, in several."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from millrace.runtime.state.disk.reader import last_before
 from millrace.runtime.state.disk.records import SHARED, find, with_payload, without
 
 BATCH = 20_000
-"""Entries of one transaction: LMDB keeps the pages that it changes in memory. More entries are slower, too."""
+"""The most entries of one transaction, because LMDB keeps changed pages in memory. Larger ones are slower, too."""
 
 
 class Writer:
-    """The one writer of an environment, to be used by one who holds the lock of its place.
+    """The only writer of an environment. The caller must hold the lock of the task's directory.
 
-    :param at_once: whether everything becomes visible together.
+    :param at_once: whether all changes must become visible together, in one transaction.
     """
 
     def __init__(self, environment: Environment | StoreEnvironment, at_once: bool) -> None:
         self._environment = environment
         self.at_once = at_once
         self.map_number = 0
-        """number of the next entry of a map"""
+        """number of the next map entry"""
         self._begin()
 
     def __enter__(self) -> Writer:
@@ -42,7 +42,7 @@ class Writer:
         self._cursor = self._txn.cursor()
         self._written = 0
         self._steps: list[Callable[[], None]] = []
-        """what the transaction has done"""
+        """the steps of the transaction so far"""
 
     def _do(self, step: Callable[[], None]) -> None:
         try:
@@ -55,7 +55,7 @@ class Writer:
             self._steps.append(step)
 
     def _grow(self) -> None:
-        """The transaction is lost: make the map larger and do its steps again."""
+        """The memory map is full and the transaction lost: enlarge the map and repeat the steps."""
         steps, written = self._steps, self._written
         self._environment.grow()
         self._begin()
@@ -73,7 +73,7 @@ class Writer:
             raise self._environment.explained(error) from error
 
     def commit(self) -> None:
-        """Let everybody see what was written so far, and go on."""
+        """Make everything written so far visible, and begin the next transaction."""
         self._commit()
         self._begin()
 
@@ -83,7 +83,7 @@ class Writer:
             self.commit()
 
     def take_map_numbers(self, count: int) -> int:
-        """So many numbers for entries of maps; the first of them."""
+        """Reserve this many numbers for map entries; returns the first of them."""
         first = self.map_number
         self.map_number += count
         return first
@@ -93,12 +93,12 @@ class Writer:
         return record
 
     def payload(self, key: bytes, identity: Any) -> bytes | None:
-        """What is stored for an identity."""
+        """The payload of an identity under a key; None: there is none."""
         record = self.get(key)
         return find(record, identity) if record is not None and record[0] == SHARED else record
 
     def put_all(self, entries: list[tuple[bytes, bytes]]) -> None:
-        """Store payloads under keys that tell all, in the order of keys."""
+        """Store payloads under keys that identify their values, in the order of keys."""
         self._do(lambda: self._put_all(entries))
         self._wrote(len(entries))
 
@@ -106,7 +106,7 @@ class Writer:
         self._cursor.putmulti(entries)
 
     def put(self, key: bytes, payload: bytes) -> None:
-        """Store one payload under a key that tells all."""
+        """Store one payload under a key that identifies its value."""
         self._put(key, payload)
         self._wrote(1)
 
@@ -114,12 +114,12 @@ class Writer:
         self._do(lambda: self._txn.put(key, record))
 
     def put_shared(self, key: bytes, identity: Any, payload: bytes) -> None:
-        """Store a payload under a key that others may have, too."""
+        """Store a payload under a key that other values may share."""
         self._put(key, with_payload(self.get(key), identity, payload))
         self._wrote(1)
 
     def delete(self, key: bytes) -> None:
-        """Delete a record with all that share it, if it is there."""
+        """Delete a whole record, with all values that share it, if it exists."""
         self._do(lambda: self._txn.delete(key))
         self._wrote(1)
 
@@ -130,7 +130,8 @@ class Writer:
             self._wrote(1)
 
     def remove_below(self, base: bytes, is_removed: Callable[[Any], bool] = lambda identity: True) -> None:
-        """Remove all whose key begins with ``base``; of shared records only what ``is_removed`` says."""
+        """Delete all records whose key begins with ``base``; in shared records only identities for which ``is_removed``
+        holds."""
         start: bytes | None = base
         while start is not None:
             found = self._some_below(base, start)

@@ -1,1 +1,1 @@
-"""What is saved of the states of operators, and how other numbers of tasks share it."""
+"""The saved state of operators, and how another number of subtasks restores it."""

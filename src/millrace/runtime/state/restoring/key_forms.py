@@ -1,5 +1,6 @@
-"""What the keys of restored state look like, and whether those that come now are of another kind: then none of them
-would find its state, and nothing else would tell."""
+"""Compares the form of restored keys with that of new keys. If their kinds differ, no key would find its state, and no
+error would show it.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +17,11 @@ from millrace.runtime.state.restoring.saved import KeyedPieces
 from millrace.runtime.state.window_tables import WindowListTable, WindowTable
 
 LOOKED_AT = 64
-"""keys of a state, or of a piece of it"""
+"""the number of keys of a state, or of a piece of it, that are inspected"""
 
 Form: TypeAlias = "tuple[str, tuple[Form, ...]] | None"
-"""What all of some keys have in common: a kind of value, and the forms of a tuple's parts; None: they have nothing in
-common, or there are none"""
+"""What some keys have in common: the kind of value, and the forms of a tuple's items; None: there are no keys, or they
+have nothing in common."""
 
 _BY_WINDOW = frozenset({WindowTable.kind, WindowListTable.kind})
 _KINDS: tuple[tuple[Any, str], ...] = (
@@ -33,7 +34,7 @@ _KINDS: tuple[tuple[Any, str], ...] = (
 
 
 def form_of(keys: Iterable[Any]) -> Form:
-    """The form of some keys; those that are None say nothing."""
+    """The form of some keys; keys that are None are ignored."""
     known = [key for key in keys if key is not None]
     kinds = set(map(_kind, known))
     if len(kinds) != 1:
@@ -49,21 +50,21 @@ def _kind(key: Any) -> str:
 
 
 def differ(before: Form, now: Form) -> bool:
-    """Whether no key of one form can be equal to one of the other."""
+    """Whether no key of one form can equal a key of the other."""
     if before is None or now is None:
         return False
     return before[0] != now[0] or any(map(differ, before[1], now[1]))
 
 
 def common(one: Form, other: Form) -> Form:
-    """What keys of both forms have in common."""
+    """The form that keys of both forms have in common."""
     if one is None or other is None or one[0] != other[0]:
         return None
     return one[0], tuple(map(common, one[1], other[1]))
 
 
 def form_text(form: Form) -> str:
-    """A form as errors name it."""
+    """A form as text for error messages."""
     if form is None:
         return "anything"
     kind, parts = form
@@ -71,13 +72,13 @@ def form_text(form: Form) -> str:
 
 
 class RestoredKeys:
-    """The keys of one subtask's state, looked at while it is taken over."""
+    """Finds the form of the keys of one subtask's state while it is restored."""
 
     def __init__(self) -> None:
         self._keys: list[Any] = []
 
     def watch(self, pieces: KeyedPieces) -> Iterator[dict[str, Any]]:
-        """The pieces, as they are."""
+        """Passes the pieces on unchanged, and inspects some of their keys."""
         for piece in pieces:
             for kind, entries in piece.values():
                 self._keys += islice(_keys(kind, entries), LOOKED_AT)
@@ -89,7 +90,7 @@ class RestoredKeys:
 
 
 def _keys(kind: str, entries: Any) -> Iterator[Any]:
-    """Of the states of functions and windows; what queries store is known by its meaning."""
+    """The keys in the states of functions and windows; the state of queries has its own check."""
     if kind in _BY_WINDOW:
         yield from (key for entry in entries.values() if isinstance(entry, tuple) for key in entry[1])
     elif kind == TIMERS:

@@ -1,4 +1,4 @@
-"""Operator state for another number of subtasks."""
+"""Redistributes operator state to another number of subtasks."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ __all__ = ["redistribute", "shares"]
 
 
 def shares(items: int, parallelism: int, dealt: int) -> list[range]:
-    """Which of so many items, numbered in the order of the old subtasks, each new subtask gets.
+    """The range of items that each new subtask gets, where items are numbered in the order of the old subtasks.
 
-    Neighbours stay together, so that a subtask needs the items of few old ones.
+    Neighbouring items stay together, so that a subtask needs the items of few old ones.
 
-    :param dealt: items of other states, which have been dealt out before: many short lists shall not all end up in the
-        first subtasks.
+    :param items: number of items.
+    :param parallelism: number of new subtasks.
+    :param dealt: number of items of other states that were distributed before; it rotates the start, so that many short
+        lists do not all end up in the first subtasks.
     """
     least, more = divmod(items, parallelism)
     found, start = [], 0
@@ -28,11 +30,11 @@ def shares(items: int, parallelism: int, dealt: int) -> list[range]:
 
 
 def redistribute(states: Sequence[OperatorDelta], parallelism: int) -> list[OperatorDelta]:
-    """What each of ``parallelism`` new subtasks begins with.
+    """The operator state that each of ``parallelism`` new subtasks starts from.
 
-    ``states`` are the full states of all old subtasks, in their order. As in Flink: the items of a list are divided
-    among the subtasks (but stay where they are while their number does), a union list is given to everybody, a
-    broadcast state is copied, from the same subtask as far as it exists.
+    ``states`` are the full states of all old subtasks, in their order. As in Flink, the items of a list are divided
+    among the subtasks (but stay where they are if the number of subtasks is the same), every subtask gets the whole of
+    a union list, and a broadcast state is copied, from the subtask of the same index if there is one.
     """
     new: list[OperatorDelta] = [{} for _ in range(parallelism)]
     dealt = 0
@@ -59,5 +61,5 @@ def _kinds(states: Sequence[OperatorDelta]) -> dict[str, Distribution]:
 
 
 def _items(parts: Sequence[Any]) -> list[Any]:
-    """The items of lists, given as full table entries (kept, items)."""
+    """All items of some lists; each list is a table entry (number of retained items, items)."""
     return [item for part in parts if part is not None for item in part[1]]

@@ -1,4 +1,4 @@
-"""The state of one operator's subtask on its way to a savepoint and back."""
+"""The state of one operator's subtask in the form in which savepoints are written and read."""
 
 from __future__ import annotations
 
@@ -10,36 +10,36 @@ from millrace.runtime.state.info import StateInfo
 from millrace.runtime.state.operator_state import OperatorDelta
 
 KeyedPieces = Iterable[dict[str, Any]]
-"""Keyed state as changes onto an empty backend, to be applied one after the other"""
+"""keyed state as changes onto an empty backend, to be applied one after the other"""
 
 
 @dataclass(frozen=True)
 class SubtaskState:
-    """All that one subtask of an operator keeps."""
+    """The state of one operator's subtask."""
 
     keyed: KeyedPieces | None
     shared: OperatorDelta | None
-    """its operator state as a whole"""
+    """the whole operator state"""
     small: Any
-    """what ``Operator.snapshot`` gave"""
+    """the value of ``Operator.snapshot``"""
     watermark: int
 
 
 @dataclass(frozen=True)
 class EarlierState:
-    """What a subtask begins with: its share of the state of all earlier subtasks, of which there may be another
-    number."""
+    """The state that a subtask starts from: its share of the state of all earlier subtasks, whose number may differ."""
 
     keyed: KeyedPieces
-    """only key groups of this subtask"""
+    """keyed state of this subtask's key groups only"""
     shared: OperatorDelta
     smalls: tuple[Any, ...]
-    """of all earlier subtasks, in their order"""
+    """the small states of all earlier subtasks, in their order"""
     watermark: int
-    """the lowest of all of them (ms)"""
+    """the lowest watermark of all earlier subtasks (ms)"""
     watermarks: tuple[int, ...] = ()
-    """of all earlier subtasks, in their order, if there was another number of them"""
+    """watermarks (ms) of all earlier subtasks, in their order, if their number differs; else empty"""
     adapt: Callable[[StateInfo, Any], Any] | None = None
-    """(an operator state that is wanted now, its entry in ``shared``) -> the entry with values of the wanted type"""
+    """(an operator state as it is requested now, its entry in ``shared``) -> the entry with values of the requested
+    type"""
     may_drop: bool = False
-    """whether what does not fit may be dropped (``--allowNonRestoredState``)"""
+    """whether state that does not fit may be dropped (``--allowNonRestoredState``)"""

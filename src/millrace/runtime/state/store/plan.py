@@ -1,4 +1,4 @@
-"""The choice of a user's own state backend for a job."""
+"""The configuration of a user's own state backend for a job."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from millrace.runtime.storage import TaskId
 
 
 class Stores(Protocol):
-    """What a backend can do."""
+    """What a user's state backend has to provide."""
 
     def open_store(self, place: StorePlace) -> KeyValueStore: ...
 
@@ -23,7 +23,7 @@ class Stores(Protocol):
 
 @dataclass(frozen=True)
 class InStores:
-    """State in the stores of a backend."""
+    """State in the stores of a user's state backend."""
 
     in_memory: ClassVar[bool] = False
     backend: Stores

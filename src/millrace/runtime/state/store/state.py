@@ -1,4 +1,4 @@
-"""The keyed state of a task in a store of its own: filled from the files when the task is made, thrown away with it."""
+"""The keyed state of a task in a user's store: filled from the state files when the task is made, discarded with it."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ from millrace.runtime.state.working import MemoryState, Piece
 from millrace.runtime.storage import Past, StateStorage, TaskId
 
 SPILL_ENTRIES = 100_000
-"""Changes that may wait in memory while state is loaded."""
+"""The number of changed entries that may be in memory while state is loaded."""
 
 
 class StoreState(MemoryState):
-    """
-    :param open_store: gives an empty store; called when the first operator with keyed state asks for it.
+    """The state of a task whose keyed state is in a user's store.
+
+    :param open_store: opens an empty store; called when the first operator with keyed state requests it.
     """
 
     def __init__(self, open_store: Callable[[], KeyValueStore]) -> None:
@@ -55,7 +56,7 @@ class StoreState(MemoryState):
             store.close()
 
     def _spill(self) -> None:
-        """Don't let changes pile up in memory."""
+        """Write changes to the store if there are too many in memory."""
         if self.pending() > SPILL_ENTRIES:
             self._flush()
 
@@ -63,7 +64,7 @@ class StoreState(MemoryState):
         return sum(backend.pending() for backend in self._backends.values())
 
     def _flush(self) -> None:
-        """Bring all changes into the store, and let the tables read them there."""
+        """Write all changes to the store, and let the tables read them there."""
         environment = self._environment
         if environment is None or not self.pending():
             return
@@ -86,4 +87,4 @@ class StoreState(MemoryState):
 
 
 def _nothing() -> None:
-    """The whole state is about to be read: there is nothing to prepare."""
+    """Does nothing: no preparation is needed before the whole state is read."""

@@ -1,1 +1,1 @@
-"""GROUP BY over tables that change, and the accumulators of all aggregations."""
+"""GROUP BY over changing tables, and the accumulators of all aggregations."""

@@ -1,7 +1,7 @@
 """The accumulators of several aggregate calls, for any number of groups at a time.
 
-An accumulator is a tuple of slots; the first one counts the rows. Calls that fold have their numbers in slots. Calls
-that keep values, and DISTINCT, have entries of state besides, at the same address.
+An accumulator is a tuple of slots; the first slot counts rows. Calls that fold store their values in slots. Calls that
+store single values, and DISTINCT, have further state entries at the same address.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ ROW_COUNT = counting()
 
 @dataclass
 class _Call:
-    """One aggregate call, and where its slots begin."""
+    """One aggregate call, and the index of its first slot."""
 
     call: AggCall
     start: int
@@ -55,16 +55,16 @@ class _Call:
 
 
 CallRows = tuple[Ids, list[pa.Array], pa.Array]
-"""(accumulator of each row, arguments, signs) of one call"""
+"""(accumulator number of each row, arguments, signs) for one call"""
 
 
 class Accumulators:
-    """How the accumulators of these calls are made, changed, and read.
+    """Makes, changes and reads the accumulators of some calls.
 
-    :param retracts: whether rows may be taken back.
-    :param entries: the state of a name, for calls that keep values.
-    :param distinct: how the values of DISTINCT are known, if not by entries: (name, arguments) -> ....
-    :param functions: those of the user, which the operator opens; None if no call is one.
+    :param retracts: whether rows may be retracted.
+    :param entries: name -> the state of values, for calls that store them.
+    :param distinct: makes the state of DISTINCT values, if it is not entries: (name, arguments) -> ....
+    :param functions: the user's functions, which the operator opens; None if no call is one.
     """
 
     def __init__(
@@ -120,12 +120,13 @@ class Accumulators:
 
     @cached_property
     def mergeable(self) -> bool:
-        """Whether the slots say it all: then ``partials`` can be computed apart and merged anywhere."""
+        """Whether an accumulator consists of its slots only: then ``partials`` can be computed anywhere and merged
+        later."""
         return all(isinstance(each.how, Folding) and each.distinct is None for each in self._calls)
 
     @cached_property
     def in_columns(self) -> bool:
-        """Whether slots say it all, but for the values of DISTINCT, which are in columns of their own."""
+        """Whether an accumulator consists of its slots, except that DISTINCT values are in columns of their own."""
         return all(
             isinstance(each.how, Folding) and isinstance(each.distinct, (SeenValues, type(None)))
             for each in self._calls
@@ -133,7 +134,7 @@ class Accumulators:
 
     @property
     def follows_from_slots(self) -> bool:
-        """Whether an old accumulator still has its old value after the state has changed."""
+        """Whether an old accumulator can still be evaluated after the state has changed."""
         return all(isinstance(each.how, (Folding, KeptExtremum)) for each in self._calls)
 
     @cached_property
@@ -146,9 +147,9 @@ class Accumulators:
         return [slot.merge for slot in self.slots]
 
     def stored(self, texts: Sequence[str]) -> tuple[StoredCall, ...]:
-        """How the calls lie in state.
+        """The layout of the calls' accumulators in state.
 
-        :param texts: what each call computes.
+        :param texts: a text for each call that says what it computes.
         """
         names = {id(values): f"distinct-{place}" for place, values in enumerate(self._distinct.values())}
         filters = [text.partition(" FILTER (")[2] for text in texts]
@@ -175,7 +176,7 @@ class Accumulators:
     def update(self, batch: Batch, old: Sequence[Accumulator], ats: Sequence[Any]) -> list[Accumulator]:
         """The accumulators after a batch.
 
-        :param old: what they were; ``ats`` their addresses. ``batch.ids`` are positions in both.
+        :param old: the accumulators before; ``ats`` are their addresses. ``batch.ids`` are indexes into both.
         """
         columns = list(map(list, zip(*old)))
         count = len(old)
@@ -221,9 +222,9 @@ class Accumulators:
             columns[place] = list(map(slot.merge, columns[place], _filled(found, slot)))
 
     def partials(self, batch: Batch, count: int, keys: Sequence[pa.Array] = ()) -> list[pa.Array]:
-        """The slots of ``count`` accumulators that have only this batch, as columns. Only if ``in_columns``.
+        """The slots of ``count`` accumulators of this batch alone, as columns. Only if ``in_columns``.
 
-        :param keys: of the accumulators, for the values of DISTINCT.
+        :param keys: key columns of the accumulators, for DISTINCT values.
         """
         parts: list[tuple[int, Slot, pa.Array]] = [(0, ROW_COUNT, batch.signs)]
         for each in self._calls:
@@ -252,14 +253,14 @@ class Accumulators:
         return [(place, as_type(found, slot.type)) for (place, slot, _), found in zip(parts, reduced)]
 
     def merge_partials(self, ids: Ids, partials: Sequence[pa.Array], old: Sequence[Accumulator]) -> list[Accumulator]:
-        """The accumulators after ``partials``, of which there is one a row, have been merged into them."""
+        """The accumulators after merging ``partials`` into them, one per row of the partials."""
         columns = list(map(list, zip(*old)))
         slots = self.slots
         self._fold(columns, ids, len(old), list(zip(range(len(slots)), slots, partials)))
         return list(zip(*columns))
 
     def merge(self, parts: Iterable[Accumulator]) -> Accumulator:
-        """Several accumulators as one. Only if ``mergeable``."""
+        """Merge several accumulators into one. Only if ``mergeable``."""
         merges = self._merges
         merged, *rest = parts
         for part in rest:
@@ -267,7 +268,8 @@ class Accumulators:
         return merged
 
     def absorb(self, at: Any, accumulator: Accumulator, other: Any, other_accumulator: Accumulator) -> Accumulator:
-        """The accumulator at ``at`` after it has taken in the one at another address, whose entries are cleared."""
+        """Merge the accumulator at another address into the one at ``at``; the entries of the other address are
+        cleared."""
         columns = [[value] for value in accumulator]
         columns[0][0] += other_accumulator[0]
         for each in self._calls:
@@ -291,7 +293,7 @@ class Accumulators:
         return tuple(value for (value,) in columns)
 
     def clear(self, at: Any) -> None:
-        """Forget the entries at an address."""
+        """Delete the entries at an address."""
         for values in self._distinct.values():
             values.clear(at)
         for each in self._calls:
@@ -301,7 +303,7 @@ class Accumulators:
     # -- values ---------------------------------------------------------------------------------------------------
 
     def results(self, accumulators: Sequence[Accumulator], ats: Sequence[Any]) -> list[pa.Array]:
-        """The value of each call for these accumulators: one column a call."""
+        """The value of each call for these accumulators: one column per call."""
         columns = list(zip(*accumulators)) if accumulators else [()] * len(self.zero)
         found = []
         for each in self._calls:
@@ -315,7 +317,7 @@ class Accumulators:
         return found
 
     def column_results(self, slots: Sequence[pa.Array]) -> list[pa.Array]:
-        """As ``results``, of accumulators that are given as a column for each slot. Only if ``in_columns``."""
+        """As ``results``, for accumulators that are given as one column per slot. Only if ``in_columns``."""
         columns = [filled(column, slot) for column, slot in zip(slots, self.slots)]
         found = []
         for each in self._calls:
@@ -326,7 +328,9 @@ class Accumulators:
 
 
 def once(entries: Callable[[str], KeyedMap], name: str, args: tuple[Rex, ...]) -> DistinctCounts:
-    """The values of DISTINCT of rows that are never taken back, and that are never forgotten one by one."""
+    """Makes the state of DISTINCT values for rows that are never retracted, where values are never removed one by
+    one.
+    """
     return OnceValues(args, entries(name), [arrow_type(arg.type) for arg in args])
 
 

@@ -1,4 +1,4 @@
-"""The base of keyed operators that aggregate: their accumulators."""
+"""The base of keyed operators with accumulators."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ C = TypeVar("C", bound=TableConfig)
 
 
 class Aggregates(Protocol):
-    """What describes an operator that aggregates."""
+    """The description of an operator that aggregates."""
 
     @property
     def key_types(self) -> tuple[DataType, ...]: ...
@@ -39,10 +39,10 @@ class Aggregates(Protocol):
 def stored_calls(
     config: TableConfig, of: Aggregates, state: str, shape: str = ""
 ) -> tuple[StoredCalls, tuple[Any, ...]] | None:
-    """How the accumulators of an operator lie in its state, and one of nothing; None: that is not known.
+    """The layout of an operator's accumulators in its state, and the accumulator of no rows; None: not known.
 
-    :param of: ``config``, which is of several classes.
-    :param shape: what they are in.
+    :param of: the ``config`` of the operator, which may be of several classes.
+    :param shape: what contains the accumulators.
     """
     if not config.meaning or len(config.call_texts) != len(of.calls):
         return None
@@ -53,11 +53,11 @@ def stored_calls(
 
 
 _OF_RESULT = re.compile("types |properties=")
-"""parts of a meaning that say nothing of the state"""
+"""parts of a meaning that don't affect the state"""
 
 
 class Described(FunctionRunner):
-    """Functions of the user that are only described, and never opened."""
+    """A function runner whose functions are only described, never opened."""
 
     def __init__(self) -> None:
         super().__init__(None, {})  # type: ignore[arg-type]
@@ -67,7 +67,7 @@ class Described(FunctionRunner):
 
 
 class _Unused(KeyedMap):
-    """Accumulators that are only described keep nothing."""
+    """A state that is never used, for accumulators that are only described."""
 
     def get(self, at: Any, key: Any) -> Any:
         raise NotImplementedError
@@ -86,7 +86,7 @@ class _Unused(KeyedMap):
 
 
 class AggregatingOperator(KeyedTableOperator[C]):
-    """Has ``accumulators`` for the calls that ``setup`` passes to ``aggregate``."""
+    """An operator with ``accumulators`` for the calls that ``setup`` passes to ``aggregate``."""
 
     accumulators: Accumulators
 
@@ -98,7 +98,7 @@ class AggregatingOperator(KeyedTableOperator[C]):
         lasting: Sequence[pa.DataType] | None = None,
     ) -> None:
         """:param ttl: as for ``keyed_map``.
-        :param lasting: the types of the columns of the key, if groups are at keys and go only with their last row.
+        :param lasting: the types of the key columns, if groups are stored by key and removed only with their last row.
         """
         entries, seen = (lambda name: self.keyed_map(name, ttl)), None
         forgets = self.config.state_ttl if ttl is None else ttl
@@ -109,7 +109,7 @@ class AggregatingOperator(KeyedTableOperator[C]):
         self.accumulators = Accumulators(calls, retracts, entries, seen, self.functions)
 
     def _only_added(self, calls: Sequence[AggCall], retracts: bool, ttl: int) -> bool:
-        """Whether values of DISTINCT are never forgotten, and may be in columns."""
+        """Whether DISTINCT values are never removed, so that they may be in columns."""
         filters = {call.filter for call in calls}
         return not retracts and not ttl and len(filters) <= MOST_FILTERS and self.backend.in_memory
 

@@ -1,7 +1,7 @@
-"""DISTINCT arguments of rows that are never taken back: which values have been seen, in columns.
+"""DISTINCT arguments of rows that are never retracted: the set of values seen, in columns.
 
-A value has to be known for each FILTER by itself, as a bit. A row of the state has the bits that were new when it came,
-so rows are only ever added: what is known of a value are the bits of all its rows.
+A value must be known for each FILTER separately, as a bit. A row of the state contains the bits that were new when it
+was added, so rows are only ever added: the bits of a value are those of all its rows.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from millrace.runtime.tables.columns.keys import Ids, group_ids, key_columns, ke
 from millrace.runtime.tables.indexed_rows import AddedRows
 
 MOST_FILTERS = 62
-"""bits of a number"""
+"""the number of bits available for filters"""
 
 
 class SeenRows(AddedRows):
-    """Keys, values, and bits. In a savepoint the entries of ``CountedValues``: a value at a key has a count for each
-    filter, here 1 at most."""
+    """Rows of key, value and bits. In a savepoint they are the entries of ``CountedValues``: a value at a key has a
+    count for each filter, here at most 1."""
 
     def __init__(self, keys: Sequence[pa.DataType], values: Sequence[pa.DataType]) -> None:
         super().__init__([*keys, *values, pa.int64()], range(len(keys) + len(values)))
@@ -72,9 +72,9 @@ class SeenRows(AddedRows):
 
 
 class SeenValues(DistinctCounts):
-    """The different values of some arguments, at keys that never go.
+    """The distinct values of some arguments, at keys that are never removed.
 
-    :param keys: the types of the columns of the key, which is the address of a group.
+    :param keys: the types of the key columns; the key is the address of a group.
     """
 
     def __init__(self, args: tuple[Rex, ...], rows: SeenRows, keys: Sequence[pa.DataType]) -> None:
@@ -89,7 +89,7 @@ class SeenValues(DistinctCounts):
     def seen(self, batch: Batch, groups: Sequence[pa.Array], count: int) -> Changed:
         """As ``update``.
 
-        :param groups: the columns of the keys of accumulators, of which there are ``count``.
+        :param groups: the key columns of the accumulators. :param count: number of accumulators.
         """
         args = [batch.column(arg) for arg in self.args]
         of_row, first = group_ids([pa.array(batch.ids), *args], len(batch.ids))
@@ -117,7 +117,7 @@ class SeenValues(DistinctCounts):
         return Changed(ids[fresh], found[len(groups) :], signs)
 
     def _bits(self, batch: Batch, of_row: Ids, count: int) -> Ids:
-        """For which filters each value of a batch counts."""
+        """The filters that each value of a batch passes, as bits."""
         found = np.zeros(count, np.int64)
         for place, condition in enumerate(self.filters):
             signs = batch.signs_where(condition).to_numpy()

@@ -1,6 +1,6 @@
-"""DISTINCT arguments: rows that bring a value for the first time, or take its last occurrence back.
+"""DISTINCT arguments: finds rows that add a value for the first time, or remove its last occurrence.
 
-Aggregates over the same arguments share the values, whatever their FILTER is: an entry of state per value counts its
+Aggregates over the same arguments share the values, whatever their FILTER is: a state entry per value counts its
 occurrences for each filter.
 """
 
@@ -21,27 +21,27 @@ from millrace.runtime.tables.columns.keys import Ids, key_columns
 from millrace.runtime.tables.state import KeyedMap
 
 Counts = tuple[int, ...]
-"""how often a value occurs, for each filter"""
+"""number of occurrences of a value, for each filter"""
 
 
 class Changed(NamedTuple):
-    """Values that count from now on, or do not count any more."""
+    """Values that were added to, or removed from, the distinct values."""
 
     ids: Ids
     args: list[pa.Array]
     signs: list[pa.Array]
-    """for each filter: 1, -1, or 0 for nothing"""
+    """for each filter a column of signs: 1 for an added value, -1 for a removed one, 0 for neither"""
 
 
 class DistinctCounts(ABC):
-    """The different values of some arguments."""
+    """The distinct values of some arguments."""
 
     def __init__(self, args: tuple[Rex, ...]) -> None:
         self.args = args
         self.filters: list[Rex | None] = []
 
     def filter_number(self, condition: Rex | None) -> int:
-        """The place of a filter among those that the values are counted for."""
+        """The index of a filter among those for which values are counted; a new filter is added."""
         if condition not in self.filters:
             self.filters.append(condition)
         return self.filters.index(condition)
@@ -55,11 +55,11 @@ class DistinctCounts(ABC):
 
     @abstractmethod
     def clear(self, at: Any) -> None:
-        """Forget the values at an address."""
+        """Delete the values at an address."""
 
 
 class CountedValues(DistinctCounts):
-    """An entry of state counts the occurrences of a value, so that they can be taken back."""
+    """Counts the occurrences of each value in a state entry, so that rows can be retracted."""
 
     def __init__(self, args: tuple[Rex, ...], entries: KeyedMap, types: Sequence[pa.DataType]) -> None:
         super().__init__(args)
@@ -73,7 +73,7 @@ class CountedValues(DistinctCounts):
         return self._count(pairs.ids, pairs.values, list(zip(*nets)), ats)
 
     def absorb(self, at: Any, other: Any) -> Changed:
-        """Count the values of another address as those of ``at``, which is accumulator 0; they stay where they are."""
+        """Add the values of another address to those of ``at``, which is accumulator 0; the other entries stay."""
         entries = list(self._entries.items(other))
         return self._count([0] * len(entries), [v for v, _ in entries], [c for _, c in entries], [at])
 
@@ -111,8 +111,8 @@ class CountedValues(DistinctCounts):
 
 
 class OnceValues(CountedValues):
-    """The same of rows that are never taken back: a value that is there stays, so its entry is written once, and a
-    checkpoint has only what is new."""
+    """Distinct values of rows that are never retracted: a value is never removed, so its entry is written once, and a
+    checkpoint contains only new values."""
 
     def _count(self, ids: list[int], values: list[Values], nets: list[Counts], ats: Sequence[Any]) -> Changed:
         get, put = self._entries.get, self._entries.put

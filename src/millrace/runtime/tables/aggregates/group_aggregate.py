@@ -1,9 +1,8 @@
-"""GROUP BY without windows: a row for each key, updated as rows come and go.
+"""GROUP BY without windows: one row for each key, updated as rows are added and retracted.
 
-Changes are gathered for a slice, Flink's mini-batch: a key that changes often within a slice gives one change, from
-what it was before the slice to what it is after it. Without keys there is one group. As in Flink it has no row before
-the first row has come, and none when all rows have been taken back; but at the end of bounded input it has one, as in
-batch mode.
+Changes are gathered for a slice, Flink's mini-batch: a key that changes often within a slice gives one change, from its
+row before the slice to its row after it. Without keys there is one group. As in Flink it has no row before the first
+input row, and none when all rows were retracted; but at the end of bounded input it has one, as in batch mode.
 """
 
 from __future__ import annotations
@@ -27,25 +26,25 @@ from millrace.runtime.tables.stored_calls import StoredCalls
 
 ACCUMULATORS = "accumulators"
 TOGETHER = 262_144
-"""Rows of a slice that are worked off at once: each key that occurs costs some Python each time."""
+"""The number of rows of a slice that are processed at once: each distinct key costs some Python each time."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class GroupAggregate(TableConfig):
-    """The keys, then the value of each call."""
+    """The output is the keys, then the value of each call."""
 
     keys: tuple[int, ...]
-    """columns of the input"""
+    """key columns of the input"""
     key_types: tuple[DataType, ...]
     calls: tuple[AggCall, ...]
     retracts: bool = False
-    """whether the input has other rows than insertions"""
+    """whether the input contains changes other than insertions"""
     before: bool = True
     """whether the consumer needs the old row of an update (-U)"""
     partial: bool = False
-    """the input is what ``LocalAggregate`` gives: the keys, then the slots of partial accumulators"""
+    """the input is the output of ``LocalAggregate``: the keys, then the slots of partial accumulators"""
     every_change: bool = False
-    """each row of the input makes its change, as in Flink; else one change for each key and epoch"""
+    """emit a change for each input row, as Flink does; else one change for each key and epoch"""
 
     def operator(self) -> GroupAggregateOperator:
         return GroupAggregateOperator(self)
@@ -55,8 +54,8 @@ class GroupAggregate(TableConfig):
 
 
 class GroupAggregateOperator(AggregatingOperator[GroupAggregate]):
-    """With accumulators in columns where they are in memory, never expire and their slots say it all; else, and for the
-    group of an aggregation without keys, as objects."""
+    """Accumulators are in columns where state is in memory, never expires, and they consist of slots; else, and for an
+    aggregation without keys, they are objects."""
 
     flushes_before_watermarks = False
 
@@ -72,13 +71,13 @@ class GroupAggregateOperator(AggregatingOperator[GroupAggregate]):
             table = self.backend.use(ACCUMULATORS, group_table(key_types, self.accumulators.slots))
             self._groups = GroupColumns(table, self.accumulators, grouping)
         else:
-            # With time to live whoever keeps the results must see that a key is still alive. Keys alone (DISTINCT) are
-            # only inserted: nobody expects updates of them.
+            # With time to live, later operators with state must see that a key is still alive. Keys alone (DISTINCT)
+            # are only inserted: no operator expects updates of them.
             alive = config.state_ttl > 0 and bool(config.calls)
             types = key_types, [arrow_type(call.type) for call in config.calls]
             self._groups = GroupObjects(self.keyed_value(ACCUMULATORS), self.accumulators, grouping, types, alive)
         self._waiting: list[Rows] = []
-        """of this epoch"""
+        """rows of this slice that were not processed yet"""
         self._size = 0
 
     def receive(self, rows: Rows, input: int) -> None:

@@ -22,7 +22,7 @@ from millrace.runtime.tables.columns.pieces import pieces
 
 
 class GroupColumns(Groups):
-    """Where state is in memory and never expires, and slots say all that there is to a value."""
+    """Groups in columns, for state in memory that never expires, with accumulators that consist of slots."""
 
     def __init__(self, table: GroupTable, accumulators: Accumulators, grouping: Grouping) -> None:
         self._table = table
@@ -30,11 +30,11 @@ class GroupColumns(Groups):
         self._partials = PartialColumns(table.types, accumulators.slots)
         self._keys, self._partial, self._before, self._evaluator = grouping
         self._marks = np.zeros(0, bool)
-        """which rows of the table have been touched since ``changes``"""
+        """for each row of the table, whether it has changed since ``changes``"""
         self._touched: list[Ids] = []
-        """the same, in order"""
+        """numbers of the changed rows, in the order of their first change"""
         self._old: list[list[pa.Array]] = []
-        """what those were that had been there before"""
+        """accumulators of the changed rows before their first change, for rows that existed then"""
 
     def update(self, rows: Rows) -> None:
         columns, slots = rows.columns, self._partials.slots
@@ -64,7 +64,11 @@ class GroupColumns(Groups):
             table.write(before, merged(old, added, self._partials.slots))
 
     def _note(self, numbers: Ids, known: Ids, slots: Sequence[pa.Array]) -> None:
-        """These rows are about to change, of which those that are known have these accumulators."""
+        """Note rows that are about to change.
+
+        :param numbers: numbers of the rows.
+        :param known: those of them that exist already; ``slots`` are their accumulators.
+        """
         self._marks = with_room(self._marks, self._table.length)
         old = np.flatnonzero(~self._marks[known] & (known < self._table.settled))
         if len(old):
@@ -100,7 +104,7 @@ class GroupColumns(Groups):
     def _changed(
         self, keys: Sequence[pa.Array], before: Sequence[pa.Array], new: Sequence[pa.Array], had: Any, has: Any
     ) -> Rows:
-        """:param before: the accumulators of those groups that had a row."""
+        """:param before: the old accumulators of the groups that had a row."""
         values = self._accumulators.column_results(before)
         count, known = len(had), np.flatnonzero(had)
         updated = had & has

@@ -1,4 +1,6 @@
-"""Groups whose accumulators are objects, each an entry of state: with time to live, on disk, and for all calls."""
+"""Groups whose accumulators are objects, one state entry each: for state with time to live or on disk, and for all
+calls.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +20,10 @@ from millrace.runtime.tables.state import KeyedValue
 
 
 class GroupObjects(Groups):
-    """:param types: those of the key, and of the results of calls.
-    :param alive: whether a group that stays as it is gives an update all the same.
+    """Groups with one accumulator object per key.
+
+    :param types: types of the key columns, and of the results of calls.
+    :param alive: whether an unchanged group emits an update all the same.
     """
 
     def __init__(
@@ -36,11 +40,11 @@ class GroupObjects(Groups):
         self._key_types, self._result_types = types
         self._alive = alive
         self._before: dict[Key, Accumulator | None] = {}
-        """keys that this epoch has touched -> what they were before"""
+        """keys changed in this slice -> their old accumulators; None: there was none"""
         self._values: dict[Key, tuple[Any, ...]] = {}
-        """the old values of keys whose old accumulators do not tell them"""
+        """the old values of keys whose old accumulators can't be evaluated any more"""
         self._always = False
-        """whether there is a row of nothing"""
+        """whether an aggregation without keys has a row even without input rows"""
 
     def update(self, rows: Rows) -> None:
         get, put, columns = self._state.get, self._state.put, rows.columns
@@ -70,7 +74,7 @@ class GroupObjects(Groups):
             self._values.update(zip((key for key, _ in known), values))
 
     def end_input(self) -> None:
-        """Without keys there is a row from now on, of whatever came."""
+        """Without keys there is a row from now on, even without input rows."""
         if not self._keys:
             self._always = True
             stored = self._state.get(())

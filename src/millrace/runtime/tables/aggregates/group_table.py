@@ -1,7 +1,7 @@
-"""The accumulators of groups in columns: a row for each key, whose slots are written in place.
+"""The accumulators of groups in columns: one row per key, whose slots are overwritten in place.
 
-What it tells to other copies of its task is whole accumulators of the keys that changed, and keys that went, also in
-columns. In a savepoint an accumulator is a tuple at its key, as in a ``ValueTable``.
+A delta contains the whole accumulators of changed keys, and the removed keys, also in columns. In a savepoint an
+accumulator is a tuple at its key, as in a ``ValueTable``.
 """
 
 from __future__ import annotations
@@ -30,10 +30,11 @@ Changes = dict[Any, Any]
 
 
 class GroupTable(AddedRows):
-    """Rows have numbers, which change in ``settle`` only.
+    """Accumulators by key. Row numbers change in ``settle`` only.
 
-    :param keys: the types of the columns of the key.
-    :param slots: those of the accumulators, :param nullable: whether each may have NULL.
+    :param keys: the types of the key columns.
+    :param slots: the types of the accumulators' slots.
+    :param nullable: whether each slot may be NULL.
     """
 
     kind = ValueTable.kind
@@ -44,12 +45,12 @@ class GroupTable(AddedRows):
         self._columns = [written_column(kind, may) for kind, may in zip(slots, nullable)]
         self._alive = np.zeros(0, bool)
         self._untold = np.zeros(0, bool)
-        """changed since the last delta"""
+        """for each row, whether it has changed since the last delta"""
         self._gone: list[pa.RecordBatch] = []
-        """keys that went since the last delta"""
+        """keys removed since the last delta"""
         self._dead = 0
         self.settled = 0
-        """the number of the first row that came after ``settle`` was last called"""
+        """number of the first row that was added since the last ``settle``"""
 
     @property
     def length(self) -> int:
@@ -57,9 +58,9 @@ class GroupTable(AddedRows):
         return self._store.length
 
     def place(self, keys: Sequence[pa.Array], length: int) -> tuple[Ids, Any]:
-        """(the row of each key, which is made if it is missing, whether it was there as numpy Booleans).
+        """(number of each key's row, which is added if it is missing; whether it existed, as numpy Booleans).
 
-        :param keys: different ones. Rows that are made must be written next.
+        :param keys: key columns, without duplicates. Added rows must be written next.
         """
         hashes = key_hashes(keys, length)
         owners, found = self.find(hashes, at_positions(keys))
@@ -84,7 +85,7 @@ class GroupTable(AddedRows):
         return self._equal(*self._index.find(hashes, self._alive if self._dead else None), wanted)
 
     def write(self, numbers: Ids, slots: Sequence[pa.Array]) -> None:
-        """Let these be the accumulators of these rows."""
+        """Set the accumulators of these rows."""
         for column, values in zip(self._columns, slots):
             column.write(numbers, values)
         self._untold[numbers] = True
@@ -94,7 +95,7 @@ class GroupTable(AddedRows):
         return [column.take(numbers) for column in self._columns]
 
     def remove(self, numbers: Ids) -> None:
-        """The keys of these rows have no accumulators any more."""
+        """Remove the accumulators of these rows."""
         if len(numbers):
             self._gone.append(record_batch(self.take(numbers), len(numbers)))
             self._drop(numbers)
@@ -104,7 +105,7 @@ class GroupTable(AddedRows):
         self._dead += len(numbers)
 
     def settle(self) -> None:
-        """Let go of dead rows. To be called when no numbers of rows are held: they may change."""
+        """Drop removed rows. Row numbers may change, so the caller must not hold any."""
         if self._dead > self.length - self._dead + FEW_DEAD:
             wanted = self._alive[: self.length]
             kept = np.flatnonzero(wanted)
@@ -143,7 +144,7 @@ class GroupTable(AddedRows):
 
     @classmethod
     def divided(cls, changes: Changes, places: Callable[[Hashes], Ids]) -> dict[int, Changes]:
-        """What was told, by the places that keys go to."""
+        """Divide a delta by the targets of the keys."""
         form, made_of, both = changes[SINCE]
         gone, there = (batches_by_place(each, cls.told(*made_of).divided_by, places) for each in both)
         found = ((place, (gone.get(place, []), there.get(place, []))) for place in gone.keys() | there.keys())
@@ -151,7 +152,7 @@ class GroupTable(AddedRows):
 
     @classmethod
     def by_address(cls, changes: Changes) -> Changes:
-        """What was told, as a ``ValueTable`` has it."""
+        """A delta in the form of a ``ValueTable``."""
         _, made_of, (gone, _) = changes[SINCE]
         table = cls.told(*made_of)
         table.apply(changes)
@@ -193,7 +194,7 @@ class GroupTable(AddedRows):
         return np.flatnonzero(self._alive[: self.length])
 
     def batches(self, numbers: Ids) -> Iterator[pa.RecordBatch]:
-        """Keys and accumulators of some rows, some at a time."""
+        """Keys and accumulators of these rows, in batches of limited size."""
         for part in pieces(numbers):
             yield record_batch([*self.take(part), *self.slots(part)], len(part))
 
@@ -213,5 +214,5 @@ class GroupTable(AddedRows):
 
 
 def group_table(keys: Sequence[pa.DataType], slots: Sequence[Slot]) -> GroupTable:
-    """A table for accumulators of these slots: NULL may be where a slot has no zero."""
+    """A table for accumulators with these slots; a slot may be NULL if it has no zero."""
     return GroupTable(keys, [slot.type for slot in slots], [slot.zero is None for slot in slots])

@@ -1,4 +1,4 @@
-"""What an operator of groups keeps: their accumulators, and what they were before the slice."""
+"""The state of a grouping operator: the accumulators, and what they were before the slice."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from millrace.relational.functions.evaluate import Evaluator
 from millrace.relational.rows import Rows
 
 Evaluating = Callable[[Sequence[pa.Array], int], Evaluator]
-"""(the columns of a batch, how many rows it has) -> what computes expressions on it"""
+"""(columns of a batch, number of rows) -> an evaluator of expressions on it"""
 
 
 class Grouping(NamedTuple):
-    """What is done to rows, and what becomes of them."""
+    """How rows are grouped, and what kind of changes are emitted."""
 
     keys: Sequence[int]
-    """the columns of the key"""
+    """indexes of the key columns"""
     partial: bool
-    """whether rows are partial accumulators, behind the keys"""
+    """whether rows are partial accumulators after the keys"""
     before: bool
-    """whether an update has the old row (-U), too"""
+    """whether an update includes the old row (-U)"""
     evaluator: Evaluating
 
 
 class Groups(ABC):
-    """A group has a row of the result while it has rows. What has changed is told once for each key."""
+    """A group has a row in the result while it has input rows. Each key emits at most one change per slice."""
 
     @abstractmethod
     def update(self, rows: Rows) -> None:
-        """Add a batch, or take away from groups what it takes back."""
+        """Process a batch: add rows to groups, or retract them."""
 
     @abstractmethod
     def changes(self) -> Iterator[Rows]:
-        """What has changed since the last call, by the first row of each key."""
+        """The changes since the last call, in the order of the keys' first rows."""
 
     def end_input(self) -> None:
-        """No rows will come any more."""
+        """The input has ended."""

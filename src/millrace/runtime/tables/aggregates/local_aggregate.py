@@ -1,5 +1,7 @@
-"""The first half of a two-phase aggregation: partial accumulators of a slice, before rows travel to the task of
-their key. ``GroupAggregate`` with ``partial`` is the second half."""
+"""The first half of a two-phase aggregation: partial accumulators of a slice, before rows are sent by key.
+
+``GroupAggregate`` with ``partial`` is the second half.
+"""
 
 from __future__ import annotations
 
@@ -18,24 +20,24 @@ from millrace.runtime.tables.base import TableConfig, TableOperator
 from millrace.runtime.tables.columns.keys import group_ids, taken
 
 MERGE_AT = 65_536
-"""Partial rows that are held before those of equal keys become one."""
+"""The number of held partial rows at which those with equal keys are merged."""
 
 
 def supports_two_phases(calls: Sequence[AggCall], retracts: bool) -> bool:
-    """Whether all calls have partial accumulators of a fixed size: no DISTINCT, nothing that keeps values."""
+    """Whether all calls have partial accumulators of fixed size: no DISTINCT, no stored values."""
     if any(call.udf is not None or call.distinct for call in calls):
         return False
     return Accumulators(calls, retracts, no_state).mergeable
 
 
 def no_state(name: str) -> Any:
-    """For questions about what a call needs: nothing is stored."""
+    """Used where only the form of an accumulator is needed: there is no state."""
     return None
 
 
 @dataclass(frozen=True, kw_only=True)
 class LocalAggregate(TableConfig):
-    """The keys, then all slots: the count of rows, and those of each call."""
+    """The output is the keys, then all slots: the count of rows, and the slots of each call."""
 
     passes_rows = True
 
@@ -51,7 +53,7 @@ L = TypeVar("L", bound=LocalAggregate)
 
 
 class LocalAggregateOperator(TableOperator[L]):
-    """Has no state: everything leaves at the end of the slice."""
+    """Has no state: everything is emitted at the end of the slice."""
 
     flushes_before_watermarks = False
 
@@ -62,7 +64,7 @@ class LocalAggregateOperator(TableOperator[L]):
         self._size = 0
 
     def keyed(self, rows: Rows) -> tuple[Rows, list[pa.Array]]:
-        """The rows that count, and the columns of their key."""
+        """The rows that count, and their key columns."""
         return rows, [rows.batch.column(index) for index in self.config.keys]
 
     def receive(self, rows: Rows, input: int) -> None:

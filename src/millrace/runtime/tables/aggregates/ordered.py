@@ -1,4 +1,4 @@
-"""Aggregates with WITHIN GROUP (ORDER BY ...): the keys of the order are kept beside the arguments of each row."""
+"""Aggregates with WITHIN GROUP (ORDER BY ...): the sort keys are stored with the arguments of each row."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from millrace.relational.rex import AggCall, SortKey
 
 @dataclass(frozen=True)
 class InOrder(Keeping):
-    """An aggregate that gets its rows in an order; rows whose keys are equal come as they arrived."""
+    """An aggregate that gets its rows in an order; rows with equal sort keys are in the order of arrival."""
 
     in_order = True
     skips_nulls = False
     below: Keeping
     order: tuple[SortKey, ...]
     width: int
-    """arguments of the aggregate itself; the keys follow them"""
+    """number of arguments of the aggregate itself; the sort keys follow them"""
     distinct: bool
 
     def result(self, entries: Sequence[Entry]) -> Any:
@@ -50,17 +50,17 @@ class InOrder(Keeping):
 
 
 def without_order(call: AggCall) -> AggCall:
-    """A call whose value does not depend on an order, without it."""
+    """The call without its order, if its value does not depend on an order."""
     return replace(call, order=())
 
 
 def with_keys(call: AggCall) -> AggCall:
-    """A call whose arguments are followed by the keys of its order. DISTINCT is left to ``InOrder``."""
+    """The call with its sort keys as further arguments. ``InOrder`` applies DISTINCT."""
     return replace(call, args=(*call.args, *(key.expression for key in call.order)), order=(), distinct=False)
 
 
 def in_order(call: AggCall, retracts: bool) -> Accumulation | None:
-    """How a call with an order is computed; None if its value does not depend on the order.
+    """The computation of a call with an order; None if its value does not depend on the order.
 
     :raises NotImplementedError: FIRST_VALUE and LAST_VALUE.
     """

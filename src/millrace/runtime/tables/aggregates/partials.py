@@ -1,4 +1,6 @@
-"""Accumulators in columns: keys, then a column for each slot. Rows of equal keys become one, with no Python per key."""
+"""Accumulators in columns: keys, then a column for each slot. Rows with equal keys are merged without Python per
+key.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +17,10 @@ from millrace.runtime.tables.columns.reduction import reduce_columns
 
 
 class PartialColumns:
-    """How such batches are made of other ones.
+    """Makes and merges batches of accumulators.
 
-    :param keys: the types of the columns of the key.
-    :param slots: of the accumulators, the count of rows first.
+    :param keys: the types of the key columns.
+    :param slots: the slots of the accumulators, the count of rows first.
     """
 
     def __init__(self, keys: Sequence[pa.DataType], slots: Sequence[Slot]) -> None:
@@ -27,23 +29,24 @@ class PartialColumns:
         self.width = len(self.keys)
 
     def batch(self, keys: Sequence[pa.Array], slots: Sequence[pa.Array], length: int) -> pa.RecordBatch:
-        """Columns of any form of these types as a batch."""
+        """A batch of these columns, converted to the types of this object."""
         values = [as_type(column, slot.type) for column, slot in zip(slots, self.slots)]
         return record_batch([*self.key_columns(keys), *values], length)
 
     def key_columns(self, keys: Sequence[pa.Array]) -> list[pa.Array]:
-        """Columns of the key in the form that they have here."""
+        """Key columns, converted to the types of this object."""
         return [_without_negative_zero(as_type(column, kind)) for column, kind in zip(keys, self.keys)]
 
     def merged(self, batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
-        """The rows of several batches, of which those that come later are newer; a row for each key."""
+        """The rows of several batches, the oldest batch first, merged to one row per key."""
         columns, length = joined(batches)
         ids, first = group_ids(columns[: self.width], length)
         return self.reduced(columns, ids, first)
 
     def reduced(self, columns: Sequence[pa.Array], ids: Ids, first: Ids) -> pa.RecordBatch:
-        """A row for each group.
+        """Merge rows by group.
 
+        :param ids: the group of each row.
         :param first: the first row of each group.
         """
         slots = list(zip(columns[self.width :], (slot.reduce for slot in self.slots)))
@@ -51,20 +54,20 @@ class PartialColumns:
         return self.batch(keys, reduce_columns(ids, len(first), slots), len(first))
 
     def entries(self, batch: pa.RecordBatch) -> list[tuple[Key, tuple[Any, ...]]]:
-        """(key, accumulator) of each row, as ``Accumulators`` has them."""
+        """(key, accumulator) of each row, in the form of ``Accumulators``."""
         keys = key_tuples(batch.columns[: self.width], batch.num_rows)
         slots = [filled(column, slot).to_pylist() for column, slot in zip(batch.columns[self.width :], self.slots)]
         return list(zip(keys, zip(*slots)))
 
     def of_entries(self, entries: Sequence[tuple[Key, tuple[Any, ...]]]) -> pa.RecordBatch:
-        """The other way round."""
+        """A batch of (key, accumulator) pairs, the inverse of ``entries``."""
         values = zip(*(accumulator for _, accumulator in entries))
         slots = [pa.array(each, slot.type) for each, slot in zip(values, self.slots)]
         return self.batch(key_columns([key for key, _ in entries], self.keys), slots, len(entries))
 
 
 def joined(batches: Sequence[pa.RecordBatch]) -> tuple[list[pa.Array], int]:
-    """The columns of all rows, and how many there are."""
+    """The columns of all rows, and the number of rows."""
     if len(batches) == 1:
         return list(batches[0].columns), batches[0].num_rows
     columns = [pa.concat_arrays(parts) for parts in zip(*(batch.columns for batch in batches))]
@@ -72,14 +75,14 @@ def joined(batches: Sequence[pa.RecordBatch]) -> tuple[list[pa.Array], int]:
 
 
 def filled(column: pa.Array, slot: Slot) -> pa.Array:
-    """With the value that merging does not change instead of NULL."""
+    """A slot column with its zero in place of NULL."""
     if not column.null_count or slot.zero is None:
         return column
     return pc.fill_null(column, pa.scalar(slot.zero, column.type))
 
 
 def as_type(column: pa.Array, kind: pa.DataType) -> pa.Array:
-    """A cast, which costs as much where nothing is to be done as where something is."""
+    """The column cast to a type; without a cast if it has the type, since even that costs as much."""
     return column if column.type == kind else column.cast(kind)
 
 

@@ -1,5 +1,5 @@
-"""Aggregates that want all rows of a group at once, from an input that only adds rows: an entry of state for the rows
-that a batch brings to a group.
+"""Aggregates that need all rows of a group at once, from an append-only input: one state entry for the rows that a
+batch adds to a group.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ from millrace.runtime.tables.columns.keys import Ids, value_column
 from millrace.runtime.tables.state import KeyedMap
 
 Part = tuple[Any, ...]
-"""(how many rows, the values of the first argument, those of the second, ...)"""
+"""(number of rows, values of the first argument, values of the second, ...)"""
 
 
 class KeptRows(KeptValues):
-    """Entries are parts of a group by the place of their first row; the slot is the next place.
+    """State entries are parts of a group, by the position of their first row; the slot is the next position.
 
-    Earlier versions kept an entry for each different row, with its places (``KeptPlaces``): a savepoint may have such.
+    Earlier versions stored an entry for each distinct row, with its positions (``KeptPlaces``); a savepoint may contain
+    them.
 
     :param value: (columns, number of rows) -> the value of a group, in the form that Arrow takes.
     """

@@ -1,4 +1,4 @@
-"""Aggregates that keep values: an entry of state for each different value of a group."""
+"""Aggregates that store values: one state entry for each distinct value of a group."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from millrace.runtime.tables.columns.keys import Ids, group_ids, key_columns, ke
 from millrace.runtime.tables.state import KeyedMap
 
 Values = tuple[Any, ...]
-"""the arguments of a row, in the form that they have inside of keys"""
+"""the arguments of a row, in the form that they have in keys"""
 
 
 class Pairs:
-    """The different (accumulator, arguments) of a batch, in the order of their first rows."""
+    """The distinct (accumulator, arguments) pairs of a batch, in the order of their first rows."""
 
     def __init__(self, ids: Ids, args: Sequence[pa.Array]) -> None:
         self.of_row, self.first = group_ids([pa.array(ids), *args], len(ids))
@@ -26,15 +26,16 @@ class Pairs:
         self.values: list[Values] = key_tuples([arg.take(pa.array(self.first)) for arg in args], len(self.first))
 
     def net(self, signs: Any) -> Any:
-        """How often each is added in all; less than 0 if it is taken back."""
+        """How often each pair is added in all; negative if it is retracted."""
         total = np.zeros(len(self.ids), np.int64)
         np.add.at(total, self.of_row, signs)
         return total
 
 
 class KeptValues(ABC):
-    """What the kinds of these aggregates share. The slot of an accumulator holds what is known without a look at the
-    entries."""
+    """The base of these aggregates. The slot of an accumulator contains what can be known without reading the
+    entries.
+    """
 
     zero: Any
 
@@ -44,9 +45,9 @@ class KeptValues(ABC):
         self._skips_nulls = skips_nulls
 
     def update(self, ids: Ids, args: Sequence[pa.Array], signs: pa.Array, ats: Sequence[Any], slots: list[Any]) -> None:
-        """Add rows, and take rows back.
+        """Add and retract rows.
 
-        :param ats: the address of each accumulator; ``slots`` what it knows, changed here.
+        :param ats: the address of each accumulator. :param slots: the slot of each accumulator; changed in place.
         """
         wanted = signs.to_numpy() != 0
         if self._skips_nulls and args[0].null_count:
@@ -64,24 +65,24 @@ class KeptValues(ABC):
 
     @abstractmethod
     def absorb(self, at: Any, slot: Any, other: Any, other_slot: Any) -> Any:
-        """The slot after the entries at another address have come to ``at``; they stay where they are."""
+        """Merge the entries at another address into those at ``at``; returns the new slot. The other entries stay."""
 
     @abstractmethod
     def results(self, ats: Sequence[Any], slots: Sequence[Any]) -> list[Any]:
-        """The value of each accumulator, in the form that Arrow takes."""
+        """The value of each accumulator, in a form that Arrow accepts."""
 
     def clear(self, at: Any) -> None:
         self._entries.clear(at)
 
     def _thawed(self, entries: Iterable[tuple[Values, Any]]) -> list[Entry]:
-        """With the arguments as Arrow has them."""
+        """The entries with their arguments in the form of Arrow."""
         found = list(entries)
         columns = key_columns([values for values, _ in found], self._types)
         return [(args, other) for args, (_, other) in zip(zip(*(each.to_pylist() for each in columns)), found)]
 
 
 class KeptCounts(KeptValues):
-    """Entries count how often a value occurs. Less than 0: it was taken back before it was added."""
+    """Entries count the occurrences of a value. A negative count: the value was retracted before it was added."""
 
     zero = None
 
@@ -109,7 +110,7 @@ class KeptCounts(KeptValues):
 
 
 class KeptExtremum(KeptValues):
-    """Entries count; the slot is the smallest or largest value, None without."""
+    """Entries count the occurrences of a value; the slot is the smallest or largest value, None without values."""
 
     zero = None
 
@@ -149,7 +150,7 @@ class KeptExtremum(KeptValues):
 
 
 class KeptPlaces(KeptValues):
-    """Entries have the places at which a value stands, in ascending order; the slot is the next place."""
+    """Entries contain the ascending positions of a value; the slot is the next position."""
 
     zero = 0
 
@@ -202,7 +203,7 @@ def change_count(entries: KeyedMap, at: Any, values: Values, by: int) -> int:
 
 
 def kept_values(entries: KeyedMap, types: Sequence[pa.DataType], found: Keeping | Extremum) -> KeptValues:
-    """The entries of an aggregate, at any address."""
+    """The state of an aggregate's values."""
     if isinstance(found, Extremum):
         return KeptExtremum(entries, types, found)
     if found.in_order:

@@ -1,8 +1,8 @@
-"""DISTINCT aggregates of few keys with many values, shared among tasks: what
-``table.optimizer.distinct-agg.split.enabled`` asks for.
+"""DISTINCT aggregates with few keys and many values, divided among tasks
+(``table.optimizer.distinct-agg.split.enabled``).
 
-Rows are partitioned by their key and by a hash of the distinct values, so that many tasks know the values of one key.
-What the values of a task add to an aggregate in a slice goes to the task of the key, which merges it
+Rows are partitioned by their key and by a hash of the distinct values, so that many tasks store the values of one key.
+In each slice a task sends what its new values add to the aggregates to the task of the key, which merges it
 (``GroupAggregate`` with ``partial``).
 """
 
@@ -32,7 +32,7 @@ BUCKETS = 1024
 
 
 def shared_values(calls: Sequence[AggCall], retracts: bool) -> tuple[Rex, ...] | None:
-    """The arguments of all DISTINCT calls, if these are the same and all calls can be merged; else None."""
+    """The arguments of all DISTINCT calls, if they are the same and all calls can be merged; else None."""
     distinct = {call.args for call in calls if call.distinct}
     if len(distinct) != 1 or any(call.udf is not None for call in calls):
         return None
@@ -41,13 +41,13 @@ def shared_values(calls: Sequence[AggCall], retracts: bool) -> tuple[Rex, ...] |
 
 
 def without_distinct(calls: Sequence[AggCall]) -> tuple[AggCall, ...]:
-    """The calls that merge what ``DistinctAggregate`` gives."""
+    """The calls that merge the output of ``DistinctAggregate``."""
     return tuple(replace(call, distinct=False) for call in calls)
 
 
 @dataclass(frozen=True, kw_only=True)
 class BucketColumn(TableConfig):
-    """The columns of the input, then the bucket of some values (INT)."""
+    """The output is the columns of the input, then the bucket of some values (INT)."""
 
     values: tuple[Rex, ...]
     buckets: int = BUCKETS
@@ -66,12 +66,12 @@ class BucketColumnOperator(TableOperator[BucketColumn]):
 
 @dataclass(frozen=True, kw_only=True)
 class DistinctAggregate(TableConfig):
-    """The keys, then all slots of accumulators that have only what is new in this slice: as ``LocalAggregate``."""
+    """The output is the keys, then all slots of accumulators of this slice's new values, as in ``LocalAggregate``."""
 
     keys: tuple[int, ...]
     key_types: tuple[DataType, ...]
     bucket: int
-    """the column that rows are partitioned by besides the keys, as the last one"""
+    """index of the column with the bucket, the last key that rows are partitioned by"""
     calls: tuple[AggCall, ...]
     retracts: bool = False
 
@@ -80,7 +80,7 @@ class DistinctAggregate(TableConfig):
 
 
 class DistinctAggregateOperator(AggregatingOperator[DistinctAggregate]):
-    """State: for each key and bucket the distinct values. What they add up to is kept elsewhere."""
+    """State: the distinct values of each key and bucket. Their aggregates are stored by the next operator."""
 
     flushes_before_watermarks = False
 

@@ -1,7 +1,7 @@
-"""Table aggregate functions of the user: any number of rows for each key, updated as rows come and go.
+"""The user's table aggregate functions: any number of rows for each key, updated as rows are added and retracted.
 
-As ``GroupAggregate`` it gives the changes of a slice: rows that a key does not have any more are deleted, those that
-it did not have are inserted.
+Like ``GroupAggregate`` it emits the changes of a slice: rows that a key does not have any more are deleted, new rows
+are inserted.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ from millrace.runtime.tables.columns.row_codec import Row, RowCodec
 
 @dataclass(frozen=True, kw_only=True)
 class TableAggregate(TableConfig):
-    """The keys, then the columns that the function gives."""
+    """The output is the keys, then the columns of the function's rows."""
 
     keys: tuple[int, ...]
-    """columns of the input"""
+    """key columns of the input"""
     key_types: tuple[DataType, ...]
     call: AggCall
     types: tuple[DataType, ...]
-    """of the columns that the function gives"""
+    """types of the columns of the function's rows"""
 
     def operator(self) -> TableAggregateOperator:
         return TableAggregateOperator(self)
 
 
 class TableAggregateOperator(KeyedTableOperator[TableAggregate]):
-    """State: key -> (how many rows it has, the accumulator)."""
+    """State: key -> (number of its rows, the accumulator)."""
 
     def setup(self, context: Any, output: Any) -> None:
         super().setup(context, output)
@@ -53,7 +53,7 @@ class TableAggregateOperator(KeyedTableOperator[TableAggregate]):
         self._accumulators = UserAccumulators(self._function)
         self._codec = RowCodec([arrow_type(each) for each in (*config.key_types, *config.types)])
         self._touched: dict[Key, list[Row]] = {}
-        """what the rows of these keys were before the slice"""
+        """the rows of changed keys before the slice"""
 
     def receive(self, rows: Rows, input: int) -> None:
         columns, call = rows.columns, self.config.call
@@ -74,7 +74,7 @@ class TableAggregateOperator(KeyedTableOperator[TableAggregate]):
             self._touched[key] = rows
 
     def _rows_of(self, stored: Sequence[tuple[Key, Any]]) -> list[list[Row]]:
-        """The rows of these keys as they are now."""
+        """The present rows of these keys."""
         found: list[list[Row]] = [[] for _ in stored]
         owners: list[int] = []
         emitted: list[Sequence[Any]] = []
@@ -112,6 +112,6 @@ class TableAggregateOperator(KeyedTableOperator[TableAggregate]):
         self.emit_rows(Rows(record_batch(self._codec.columns([*gone, *come]), len(kinds)), kinds if gone else None))
 
     def _key_rows(self, keys: Sequence[Key]) -> Iterable[Row]:
-        """Keys in the form that whole rows have."""
+        """Keys in the form of whole rows."""
         types = [arrow_type(each) for each in self.config.key_types]
         return RowCodec(types).rows(key_columns(keys, types), len(keys))

@@ -1,1 +1,1 @@
-"""Steps on whole columns that operators on tables share: keys, matches, ranks, changes."""
+"""Operations on whole columns that table operators share: keys, matches, ranks, changes."""

@@ -1,4 +1,4 @@
-"""Batches of columns as bytes, as deltas of state have them."""
+"""Serializes batches for deltas of state."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pyarrow as pa
 
 
 def to_bytes(batch: pa.RecordBatch) -> bytes:
-    """A pickle would have the whole buffers of which the batch may be a small part."""
+    """A batch as bytes. A pickle would contain whole buffers, of which the batch may be a small part."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, batch.schema) as writer:
         writer.write_batch(batch)
@@ -22,7 +22,7 @@ def from_bytes(data: bytes) -> pa.RecordBatch:
 
 
 def types_as_bytes(types: Sequence[pa.DataType]) -> bytes:
-    """The types of columns."""
+    """The types of columns as bytes."""
     data: bytes = pa.schema([(str(place), kind) for place, kind in enumerate(types)]).serialize().to_pybytes()
     return data
 

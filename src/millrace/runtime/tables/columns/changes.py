@@ -1,4 +1,4 @@
-"""From what a table was and what it is now to the rows that say so."""
+"""Computes change rows from the old and the new content of a table."""
 
 from __future__ import annotations
 
@@ -17,18 +17,19 @@ from millrace.runtime.tables.columns.row_codec import Row, RowCodec
 def changes(
     old: Sequence[pa.Array], new: Sequence[pa.Array], had: Any, has: Any, before: bool, keep_equal: bool = False
 ) -> Rows:
-    """The changes of rows at the same positions of ``old`` and ``new``, each next to its partner.
+    """The changes between the rows at the same positions of ``old`` and ``new``; the old and new row of an update are
+    neighbours.
 
-    :param had: where there was a row, numpy Booleans; ``has``: where there is one now. Elsewhere a column
-        may have anything.
-    :param before: whether an update has the old row (-U), too.
-    :param keep_equal: whether a row that stays as it is gives an update all the same.
+    :param had: where there was a row, as numpy Booleans; ``has``: where there is one now. Elsewhere a column may
+        contain anything.
+    :param before: whether an update includes the old row (-U).
+    :param keep_equal: whether an unchanged row gives an update all the same.
     """
     both = had & has
     if not keep_equal and both.any():
         both = both & differing(old, new)
     count = len(had)
-    # Row i of the old columns is at i, of the new ones behind all of these.
+    # Old row i is at index i; the new rows follow all old ones.
     rows, kinds = placed_changes(np.arange(count), np.arange(count) + count, had, has, both, before)
     where = pa.array(rows)
     columns = [pa.concat_arrays([a, b]).take(where) for a, b in zip(old, new)]
@@ -36,10 +37,10 @@ def changes(
 
 
 def placed_changes(old: Ids, new: Ids, had: Any, has: Any, updated: Any, before: bool) -> tuple[Ids, Kinds]:
-    """Which rows say what has changed, and their kinds: ``changes`` of rows that are somewhere.
+    """(indexes of the change rows, their kinds): as ``changes``, for rows at given indexes.
 
-    :param old: where the rows are that were there, ``new``: where those are that are there now.
-    :param updated: where a row has taken the place of another one.
+    :param old: indexes of the old rows; ``new``: indexes of the new ones.
+    :param updated: where a row has replaced another one.
     """
     first = np.where(updated & before, UPDATE_BEFORE, np.where(had & ~has, DELETE, 255))
     second = np.where(updated, UPDATE_AFTER, np.where(has & ~had, INSERT, 255))
@@ -65,7 +66,7 @@ def differing(old: Sequence[pa.Array], new: Sequence[pa.Array]) -> Any:
 def row_changes(
     codec: RowCodec, old: Sequence[Row | None], new: Sequence[Row | None], before: bool, keep_equal: bool = False
 ) -> Rows:
-    """As ``changes``, of rows as tuples; None where there is no row."""
+    """As ``changes``, for rows as tuples; None stands for no row."""
     nothing = (None,) * len(codec.types)
     return changes(
         codec.columns([row or nothing for row in old]),

@@ -1,4 +1,4 @@
-"""Arrays of marks beside rows that come one batch after the other: they grow by halves, not with each batch."""
+"""Arrays of marks next to rows that come in batches: they grow by halves, not with each batch."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 
 def with_room(marks: Any, length: int) -> Any:
-    """The array, or a larger one that begins with it; what is new is 0."""
+    """The array, or a larger one that begins with it; new elements are 0."""
     if length <= len(marks):
         return marks
     found = np.zeros(max(length, len(marks) * 3 // 2), marks.dtype)

@@ -1,6 +1,6 @@
-"""The stable hashes of keys, for whole columns: what ``keygroups`` computes for the tuple of a row's values.
+"""The stable hashes of keys for whole columns: the same as ``exchange.keys`` computes for the tuple of a row's values.
 
-Numbers are hashed as columns, everything else value by value, each different one once.
+Numbers are hashed as columns, everything else value by value, each distinct value once.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from millrace.runtime.exchange.keys import MASK, Hashes, integer_hashes, stable_
 from millrace.runtime.tables.columns.keys import Ids, hashable_values
 
 _TUPLE = 2
-"""what the hash of a tuple begins with"""
+"""tag that begins the hash of a tuple"""
 _NULL = stable_hash(None)
 
 
 def key_hashes(columns: Sequence[pa.Array], length: int, begun: Hashes | None = None) -> Hashes:
     """``stable_hash`` of each row's key, the tuple of its values.
 
-    :param begun: the hashes of the values before these.
+    :param begun: the hashes of preceding columns.
     """
     found = np.full(length, _TUPLE, np.uint64) if begun is None else begun
     for column in columns:

@@ -1,8 +1,8 @@
-"""Rows by key: columns become numbers of groups, and each distinct key one tuple of Python values.
+"""Groups rows by key: key columns become group numbers, and each distinct key one tuple of Python values.
 
 Python cost is per distinct key of a batch. A key is what a ``DataStream`` would be keyed by: a tuple of the values that
-``pyarrow`` gives, so ``keygroups`` sends it to the same key group. What cannot be a part of a tuple that is compared
-and hashed has another form inside of the tuple: lists and structs are tuples, NaN is a text, -0.0 is 0.0.
+``pyarrow`` gives, so ``exchange.keys`` assigns it to the same key group. Values that can't be compared and hashed in a
+tuple have another form there: lists and structs are tuples, NaN is a text, -0.0 is 0.0.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ Key = tuple[Any, ...]
 Ids = np.ndarray[Any, np.dtype[np.int64]]
 
 _NAN = "NaN"
-"""in place of the number, which is unlike itself; no column of numbers has a text"""
+"""stands for NaN, which does not equal itself; no column of numbers contains a text"""
 _LARGEST = 2**62
 
 
 class Grouped(NamedTuple):
-    """Which rows have equal keys. NULL equals NULL here, as in GROUP BY."""
+    """The groups of rows with equal keys. NULL equals NULL here, as in GROUP BY."""
 
     ids: Ids
-    """the group of each row; groups are numbered by their first row"""
+    """the group of each row; groups are numbered in the order of their first rows"""
     first: Ids
     """the first row of each group"""
     keys: list[Key]
@@ -36,14 +36,14 @@ class Grouped(NamedTuple):
 def group(columns: Sequence[pa.Array], length: int) -> Grouped:
     """The groups of rows that are equal in these columns; all rows are one group if there are no columns.
 
-    :param length: how many rows there are.
+    :param length: number of rows.
     """
     ids, first = group_ids(columns, length)
     return Grouped(ids, first, key_tuples(taken(columns, first, length), len(first)))
 
 
 def taken(columns: Sequence[pa.Array], first: Ids, length: int) -> list[pa.Array]:
-    """The first row of each group, of columns with so many rows."""
+    """The values of each group's first row, for columns of ``length`` rows."""
     if len(first) == length:
         return list(columns)  # each row is a group, and groups are numbered by their first row
     where = pa.array(first)
@@ -51,7 +51,7 @@ def taken(columns: Sequence[pa.Array], first: Ids, length: int) -> list[pa.Array
 
 
 def group_ids(columns: Sequence[pa.Array], length: int) -> tuple[Ids, Ids]:
-    """(group of each row, first row of each group): the columnar half of ``group``, without any Python per key."""
+    """(group of each row, first row of each group), without any Python per key."""
     if not columns or length == 1:
         return np.zeros(length, np.int64), np.zeros(min(length, 1), np.int64)
     combined, size = _codes(columns[0])
@@ -64,40 +64,41 @@ def group_ids(columns: Sequence[pa.Array], length: int) -> tuple[Ids, Ids]:
     if len(columns) > 1:
         ids, count = _dense(combined)
     first = np.empty(count, np.int64)
-    # Assigned from the last row to the first, so that the first one stays.
+    # Assigned from the last row to the first, so that the first one remains.
     first[ids[::-1]] = np.arange(length - 1, -1, -1, dtype=np.int64)
     return ids, first
 
 
 def key_tuples(columns: Sequence[pa.Array], length: int) -> list[Key]:
-    """One key a row, also for equal ones."""
+    """One key per row, also for equal keys."""
     if not columns:
         return [()] * length
     return list(zip(*map(hashable_values, columns)))
 
 
 def hashable_values(column: pa.Array) -> list[Any]:
-    """The values in the form that they have inside of keys."""
+    """The values of a column in the form that they have in keys."""
     values: list[Any] = column.to_pylist()
     into = _freezer(column.type)
     return values if into is None else list(map(into, values))
 
 
 def key_columns(keys: Sequence[Key], types: Sequence[pa.DataType]) -> list[pa.Array]:
-    """The columns of these keys again, of the given Arrow types."""
+    """The columns of these keys, with the given Arrow types."""
     if not keys:
         return [pa.array([], each) for each in types]
     return [value_column(values, each) for values, each in zip(zip(*keys), types)]
 
 
 def value_column(values: Sequence[Any], data_type: pa.DataType) -> pa.Array:
-    """A column of values that ``hashable_values`` gave."""
+    """A column of values that ``hashable_values`` returned."""
     back = _thawer(data_type)
     return pa.array(values if back is None else list(map(back, values)), data_type)
 
 
 def _codes(column: pa.Array) -> tuple[Ids, int]:
-    """A number for each value, equal for equal ones and by their first row, and how many numbers there are."""
+    """A number for each value, equal for equal values and ascending by their first rows; and how many numbers there
+    are."""
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
     if pa.types.is_floating(column.type):
@@ -117,7 +118,7 @@ Change = Callable[[Any], Any]
 
 
 def _freezer(data_type: pa.DataType) -> Change | None:
-    """From what Arrow gives to what may be in a key; None where they are the same."""
+    """Converts values of Arrow to the form that they have in keys; None where they are the same."""
     if pa.types.is_floating(data_type):
         return _freeze_float
     if pa.types.is_map(data_type):

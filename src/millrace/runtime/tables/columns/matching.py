@@ -1,4 +1,4 @@
-"""Pairs of rows with equal keys, as positions: the inner loop of all joins, without a loop."""
+"""Pairs of rows with equal keys, as indexes: the inner loop of all joins, without a loop."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from millrace.runtime.tables.columns.keys import Ids, group_ids
 
 
 def ranges(starts: Any, counts: Any) -> tuple[Ids, Ids]:
-    """For each i the positions ``starts[i] ... starts[i] + counts[i] - 1``: (the i of each, the position of each)."""
+    """For each i the indexes ``starts[i] ... starts[i] + counts[i] - 1``: (i of each, each index)."""
     counts = np.asarray(counts, np.int64)
     owners = np.repeat(np.arange(len(counts)), counts)
     before = np.cumsum(counts) - counts
@@ -20,8 +20,7 @@ def ranges(starts: Any, counts: Any) -> tuple[Ids, Ids]:
 
 
 def equal_pairs(left: Ids, right: Ids) -> tuple[Ids, Ids]:
-    """All pairs of positions whose codes are equal, in the order of the left ones, then of the right ones. Negative
-    codes equal nothing."""
+    """All pairs of indexes with equal codes, ordered by left, then by right index. Negative codes equal nothing."""
     order = np.argsort(right, kind="stable")
     ordered = right[order]
     starts = np.searchsorted(ordered, left, "left")
@@ -31,7 +30,8 @@ def equal_pairs(left: Ids, right: Ids) -> tuple[Ids, Ids]:
 
 
 def near_pairs(left: Ids, left_times: Ids, right: Ids, right_times: Ids, lower: int, upper: int) -> tuple[Ids, Ids]:
-    """The pairs of ``equal_pairs`` with ``lower <= right time - left time <= upper``. No others are looked at."""
+    """The pairs of ``equal_pairs`` with ``lower <= right time - left time <= upper``, found without computing the
+    others."""
     if not len(left) or not len(right):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     before, after = int(right_times.min()) - 1, int(right_times.max()) + 1
@@ -52,15 +52,15 @@ def near_pairs(left: Ids, left_times: Ids, right: Ids, right_times: Ids, lower: 
 def common_codes(
     left: Sequence[pa.Array], right: Sequence[pa.Array], lengths: tuple[int, int], null_safe: Sequence[bool]
 ) -> tuple[Ids, Ids]:
-    """Codes for the values of key columns on two sides: equal where all columns are equal, -1 where a NULL equals
-    nothing. ``null_safe`` says of each column whether its NULLs are equal to each other."""
+    """Codes for the key columns of two sides: equal where all columns are equal, -1 where a NULL equals nothing.
+    ``null_safe`` says for each column whether its NULLs equal each other."""
     both = [pa.chunked_array([one, other], one.type).combine_chunks() for one, other in zip(left, right)]
     codes = np.where(has_null(both, sum(lengths), null_safe), -1, group_ids(both, sum(lengths))[0])
     return codes[: lengths[0]], codes[lengths[0] :]
 
 
 def has_null(columns: Sequence[pa.Array], length: int, null_safe: Sequence[bool]) -> Any:
-    """The rows that equal nothing, as numpy Booleans: a column that is not null-safe is NULL."""
+    """The rows that equal nothing because a column that is not null-safe is NULL, as numpy Booleans."""
     found = np.zeros(length, bool)
     for column, safe in zip(columns, null_safe):
         if not safe and column.null_count:
@@ -69,10 +69,11 @@ def has_null(columns: Sequence[pa.Array], length: int, null_safe: Sequence[bool]
 
 
 def running(groups: Ids, changes: Any) -> tuple[Ids, Ids, Ids]:
-    """Sums within groups, in the order of the places.
+    """Running sums within groups.
 
-    :param groups: an integer a place.
-    :return: (at each place the sum of the changes before it, each group once, the sum of all changes in it)
+    :param groups: the group of each element.
+    :return: (for each element the sum of the changes before it in its group, the distinct groups, the sum of all
+        changes in each)
     """
     changes = np.asarray(changes, np.int64)
     order = np.argsort(groups, kind="stable")
@@ -85,7 +86,7 @@ def running(groups: Ids, changes: Any) -> tuple[Ids, Ids, Ids]:
 
 
 def with_missing(left_at: Ids, right_at: Ids, length: int) -> tuple[Ids, Ids]:
-    """The pairs, and for each of the ``length`` left rows that has none one with -1, in the order of the left rows."""
+    """The pairs, and for each of the ``length`` left rows without a pair one with -1, in the order of the left rows."""
     alone = np.flatnonzero(np.bincount(left_at, minlength=length) == 0)
     left = np.concatenate([left_at, alone])
     right = np.concatenate([right_at, np.full(len(alone), -1)])
@@ -94,7 +95,7 @@ def with_missing(left_at: Ids, right_at: Ids, length: int) -> tuple[Ids, Ids]:
 
 
 def take_or_null(column: pa.Array, positions: Ids) -> pa.Array:
-    """The values at these positions, NULL for negative ones."""
+    """The values at these indexes, NULL for negative ones."""
     missing = positions < 0
     if not missing.any():
         return column.take(pa.array(positions))
@@ -104,7 +105,7 @@ def take_or_null(column: pa.Array, positions: Ids) -> pa.Array:
 
 
 def side_by_side(left: Sequence[pa.Array], right: Sequence[pa.Array], left_at: Ids, right_at: Ids) -> list[pa.Array]:
-    """The columns of joined rows, NULLs where a position is negative."""
+    """The columns of joined rows, NULLs where an index is negative."""
     return [
         *(take_or_null(column, left_at) for column in left),
         *(take_or_null(column, right_at) for column in right),

@@ -1,4 +1,4 @@
-"""Accumulators of the same keys in columns, two of which become one."""
+"""Merges accumulators of the same keys in columns."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from millrace.runtime.tables.columns.reduction import reduce_columns
 
 
 def merged(older: Sequence[pa.Array], newer: Sequence[pa.Array], slots: Sequence[Slot]) -> list[pa.Array]:
-    """A column for each slot; both have an accumulator at each position."""
+    """The merged column of each slot; both sides have an accumulator at each index."""
     return [_merged(old, new, slot) for old, new, slot in zip(older, newer, slots)]
 
 

@@ -1,4 +1,4 @@
-"""Columns that are written in place, by the numbers of rows: Arrow's own never change."""
+"""Columns that can be overwritten by row number, unlike Arrow's, which never change."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from millrace.runtime.tables.columns.keys import Ids
 
 
 class WrittenColumn(ABC):
-    """Values of one type. A row has to be written before it is read."""
+    """Values of one type. A row must be written before it is read."""
 
     def __init__(self, kind: pa.DataType) -> None:
         self.kind = kind
 
     @abstractmethod
     def grow(self, length: int) -> None:
-        """Have room for so many rows."""
+        """Make room for this many rows."""
 
     @abstractmethod
     def write(self, rows: Ids, values: pa.Array) -> None:
-        """Let these be the values of these rows, which are different ones."""
+        """Set the values of these rows, which must be distinct."""
 
     @abstractmethod
     def take(self, rows: Ids) -> pa.Array:
@@ -32,11 +32,11 @@ class WrittenColumn(ABC):
 
     @abstractmethod
     def keep(self, rows: Ids) -> None:
-        """Forget all rows but these, which get the numbers 0, 1, and so on."""
+        """Remove all other rows; these rows get the numbers 0, 1, and so on."""
 
 
 class FixedColumn(WrittenColumn):
-    """Values of a fixed number of bytes.
+    """Values of a fixed size in bytes.
 
     :param nullable: whether a value may be NULL.
     """
@@ -75,7 +75,7 @@ class FixedColumn(WrittenColumn):
 
 
 class ObjectColumn(WrittenColumn):
-    """Values of any type, each an object of Python."""
+    """Values of any type, as Python objects."""
 
     def __init__(self, kind: pa.DataType) -> None:
         super().__init__(kind)
@@ -96,6 +96,6 @@ class ObjectColumn(WrittenColumn):
 
 
 def written_column(kind: pa.DataType, nullable: bool) -> WrittenColumn:
-    """A column without rows as yet."""
+    """A column without rows."""
     plain = pa.types.is_primitive(kind) and kind.bit_width in (8, 16, 32, 64)
     return FixedColumn(kind, nullable) if plain or pa.types.is_decimal(kind) else ObjectColumn(kind)

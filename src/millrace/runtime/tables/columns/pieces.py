@@ -1,4 +1,4 @@
-"""Many rows, some at a time: what is made of them need not be in memory as a whole."""
+"""Divides many rows into pieces, so that what is computed from them need not be in memory as a whole."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ import numpy as np
 from millrace.runtime.tables.columns.keys import Ids
 
 PIECE = 200_000
-"""Rows that are taken at a time."""
+"""The number of rows in a piece."""
 
 
 def pieces(numbers: Ids) -> Iterator[Ids]:
-    """The numbers, some at a time."""
+    """The numbers in pieces."""
     return (numbers[start : start + PIECE] for start in range(0, len(numbers), PIECE))
 
 
 def pieces_of_groups(codes: Any) -> Iterator[Ids]:
-    """Positions by code, those of a code in their order and in one piece."""
+    """Indexes ordered by code, in pieces; the indexes of one code are in order and in one piece."""
     order = np.argsort(codes, kind="stable")
     begins = np.flatnonzero(np.diff(codes[order])) + 1
-    # The first beginning at or behind each multiple; a large group may reach over several of them.
+    # Pieces end at the first group that begins at or after each multiple; a large group may span several multiples.
     wanted = np.searchsorted(begins, np.arange(PIECE, len(order), PIECE))
     cuts = begins[np.unique(wanted[wanted < len(begins)])]
     return (part for part in np.split(order, cuts) if len(part))

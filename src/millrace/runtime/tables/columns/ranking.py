@@ -16,11 +16,11 @@ from millrace.runtime.tables.columns.keys import Ids, group_ids
 ROW_NUMBER, RANK, DENSE_RANK = "ROW_NUMBER", "RANK", "DENSE_RANK"
 
 _NULL_FIRST, _NAN_FIRST, _NUMBER, _NAN_LAST, _NULL_LAST = range(5)
-"""where a value stands before its size counts: NaN is the largest number"""
+"""sorting classes of values before their size is compared: NaN is the largest number"""
 
 
 def ranked(owners: Ids, order: Sequence[SortKey], evaluator: Evaluator, function: str) -> tuple[Ids, Ids]:
-    """(rows by group and order, the rank of each of them, from 1). Rows that are equal stay in their order.
+    """(row numbers by group and order, the rank of each, from 1). Equal rows keep their order.
 
     :param owners: the group of each row.
     """
@@ -45,7 +45,7 @@ def ranked(owners: Ids, order: Sequence[SortKey], evaluator: Evaluator, function
 
 
 def sort_rows(owners: Ids, values: Sequence[pa.Array], order: Sequence[SortKey]) -> Ids:
-    """Positions of the rows by group, then by these values; a stable sort."""
+    """Row numbers sorted by group, then by these values; a stable sort."""
     columns: list[Any] = [pa.array(owners)]
     directions = ["ascending"]
     for column, key in zip(values, order):
@@ -61,7 +61,7 @@ def sort_rows(owners: Ids, values: Sequence[pa.Array], order: Sequence[SortKey])
 
 
 def _standing(column: pa.Array, key: SortKey) -> pa.Array | None:
-    """Where NULL and NaN stand; None if there are none."""
+    """The sorting class of each value; None if there are no NULLs and NaNs."""
     found = np.full(len(column), _NUMBER, np.int8)
     if pa.types.is_floating(column.type):
         unlike = pc.is_nan(column).fill_null(False).to_numpy(zero_copy_only=False)

@@ -13,13 +13,13 @@ from millrace.runtime.tables.columns.keys import Ids
 
 
 def reduce_columns(ids: Ids, count: int, columns: Sequence[tuple[pa.Array, str]]) -> list[pa.Array]:
-    """One column of ``count`` values for each (column, sum | min | max | first | last). NULLs do not count; a group
-    without anything that does has NULL.
+    """One column of ``count`` values for each (column, sum | min | max | first | last). NULLs are ignored; a group
+    without other values has NULL.
 
     :param ids: the group of each row, below ``count``.
     """
     if count == len(ids) and np.array_equal(ids, np.arange(count)):
-        # Few rows mostly have a group each, and to group them costs more than all else that is done with them.
+        # In a small batch most rows have a group of their own, and grouping them would cost more than everything else.
         return [column for column, _ in columns]
     found: list[pa.Array | None] = [None] * len(columns)
     together = [place for place, (column, how) in enumerate(columns) if _by_arrow(column, how)]
@@ -37,7 +37,7 @@ def _by_arrow(column: pa.Array, how: str) -> bool:
         return True
     kind = column.type
     numbers = pa.types.is_integer(kind) or pa.types.is_decimal(kind) or pa.types.is_boolean(kind)
-    # Not floating point: for Arrow NaN is no number, for Flink the largest one.
+    # Not floating point: Arrow's min and max ignore NaN, for Flink it is the largest number.
     return how in ("min", "max") and (numbers or (pa.types.is_temporal(kind) and not pa.types.is_duration(kind)))
 
 
@@ -57,12 +57,12 @@ def _aggregated(ids: Ids, count: int, columns: Sequence[tuple[pa.Array, str]]) -
 
 
 def _chosen(ids: Ids, count: int, column: pa.Array, how: str) -> pa.Array:
-    """The row of each group that has its first, last, smallest or largest value; NULL without one."""
+    """The number of each group's row with the first, last, smallest or largest value; NULL: there is none."""
     valid = column.is_valid().to_numpy(zero_copy_only=False)
     if how in ("first", "last"):
         rows = np.flatnonzero(valid)
     else:
-        # Ascending, NaN after all numbers and NULL at the very end.
+        # Ascending, with NaN after all numbers and NULL at the end.
         ordered = pc.sort_indices(column).to_numpy()
         rows = ordered[: int(valid.sum())]
     if how in ("first", "min"):

@@ -1,6 +1,7 @@
-"""Whole rows as tuples of plain values, and back: the form in which keyed state holds them.
+"""Converts whole rows to tuples of plain values and back: the form of rows in keyed state.
 
-As the values of keys (``keys``), but times are integers: they are many, and a ``datetime`` a value is slow.
+The values are those of keys (``keys.py``), except that times are integers: there are many, and making a ``datetime``
+for each is slow.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ Row = tuple[Any, ...]
 
 
 class RowCodec:
-    """The conversion for rows with columns of these Arrow types."""
+    """Converts rows with columns of these Arrow types."""
 
     def __init__(self, types: Sequence[pa.DataType]) -> None:
         self.types = types
 
     def rows(self, columns: Sequence[pa.Array], length: int) -> list[Row]:
-        """The rows of a batch; one without columns has ``length`` empty rows."""
+        """The rows of a batch as tuples; a batch without columns has ``length`` empty rows."""
         return list(zip(*map(cell_values, columns))) if columns else [()] * length
 
     def columns(self, rows: Sequence[Row]) -> list[pa.Array]:
@@ -39,13 +40,13 @@ def cell_values(column: pa.Array) -> list[Any]:
 
 
 def cell_column(values: Sequence[Any], data_type: pa.DataType) -> pa.Array:
-    """A column of values that ``cell_values`` gave."""
+    """A column of values that ``cell_values`` returned."""
     plain = _as_integers(data_type)
     return value_column(values, data_type) if plain is None else pa.array(values, plain).view(data_type)
 
 
 def _as_integers(data_type: pa.DataType) -> pa.DataType | None:
-    """The integers that values of a temporal type are; None for other types."""
+    """The integer type for values of a temporal type; None for other types."""
     if pa.types.is_timestamp(data_type) or pa.types.is_duration(data_type) or pa.types.is_time64(data_type):
         return pa.int64()
     return pa.int32() if pa.types.is_date32(data_type) else None

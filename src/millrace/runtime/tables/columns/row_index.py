@@ -1,7 +1,7 @@
-"""Rows in columns that are only ever added, found by the hash of their key: no Python per row or key.
+"""An append-only store of rows in columns, and an index by hash: no Python per row or key.
 
-Both parts grow as sorted runs do in a log-structured store: a new batch is a run, and runs of like size become one. So
-there are few of them, and each row is moved a few times.
+Both grow like the sorted runs of a log-structured store: a new batch is a run, and runs of similar size are merged. So
+there are few runs, and each row is copied a few times.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from millrace.runtime.tables.columns.keys import Ids
 from millrace.runtime.tables.columns.matching import ranges
 
 MOST_BYTES = 2**27
-"""Batches are put together up to this size: texts of a column may not be longer than 2 GB together."""
+"""The most bytes to which batches are merged, since the texts of a column must not exceed 2 GB."""
 TOGETHER = 4
-"""So many batches of one order of size become one."""
+"""This many batches of one order of size are merged."""
 
 
 class RowStore:
-    """Rows by number, in the order of their arrival."""
+    """Rows by number, in the order of arrival."""
 
     def __init__(self, types: Sequence[pa.DataType]) -> None:
         self._types = types
         self._batches: list[pa.RecordBatch] = []
         self._starts: list[int] = []
-        """the number of the first row of each batch"""
+        """number of the first row of each batch"""
         self.length = 0
 
     def add(self, batch: pa.RecordBatch) -> None:
@@ -46,12 +46,12 @@ class RowStore:
             del self._starts[1 - alike :]
 
     def _alike(self) -> int:
-        """How many of the last batches are of one order of size, or smaller than the last one."""
+        """The number of last batches that are of one order of size with the last batch, or smaller."""
         most = TOGETHER ** (_order(self._batches[-1].num_rows) + 1)
         return next((n for n, each in enumerate(reversed(self._batches)) if each.num_rows >= most), len(self._batches))
 
     def keep(self, wanted: Any) -> None:
-        """Forget all rows but these, which get new numbers."""
+        """Remove all other rows; the remaining rows get new numbers."""
         batches, starts = self._batches, [*self._starts, self.length]
         self._batches, self._starts, self.length = [], [], 0
         for batch, first, end in zip(batches, starts, starts[1:]):
@@ -60,18 +60,18 @@ class RowStore:
                 self.add(kept)
 
     def batches(self) -> list[pa.RecordBatch]:
-        """All rows."""
+        """All rows, in batches."""
         return list(self._batches)
 
     def take(self, numbers: Ids, places: Sequence[int] | None = None) -> list[pa.Array]:
-        """The columns of these rows, or those at these places."""
+        """The columns of these rows: all, or those with the indexes ``places``."""
         chosen = range(len(self._types)) if places is None else places
         if not len(numbers):
             return [pa.array([], self._types[place]) for place in chosen]
         if len(self._batches) == 1:
             where = pa.array(numbers)
             return [self._batches[0].column(place).take(where) for place in chosen]
-        # Numbers of 16 bits are sorted by their digits.
+        # Numbers of 16 bits are sorted by radix sort.
         owner = (np.searchsorted(self._starts, numbers, "right") - 1).astype(np.uint16)
         order = np.argsort(owner, kind="stable")
         bounds = np.searchsorted(owner[order], np.arange(len(self._batches) + 1))
@@ -87,22 +87,22 @@ class RowStore:
 
 
 class Run(NamedTuple):
-    """Sorted hashes, and the row that each is of."""
+    """Sorted hashes, each with the number of its row."""
 
     hashes: Hashes
     numbers: Ids
 
 
 class HashIndex:
-    """From hashes to the numbers of rows. Different keys may have one hash."""
+    """Maps hashes to row numbers. Different keys may have the same hash."""
 
     def __init__(self) -> None:
         self._runs: list[Run] = []
 
     def add(self, hashes: Hashes, first: int, wanted: Any = None) -> None:
-        """Rows from this number on have these hashes.
+        """Add the hashes of rows whose numbers begin with ``first``.
 
-        :param wanted: which rows will still be looked for, numpy Booleans; None: all.
+        :param wanted: for each row number, whether it must still be found (numpy Booleans); None: all.
         """
         run = _sorted(hashes, np.arange(first, first + len(hashes)))
         while self._runs and len(self._runs[-1].hashes) <= 2 * len(run.hashes):
@@ -113,18 +113,18 @@ class HashIndex:
         self._runs.append(run)
 
     def keep(self, wanted: Any) -> None:
-        """Forget all rows but these, which get new numbers."""
+        """Remove all other rows; the remaining rows get new numbers."""
         renumbered = np.cumsum(wanted) - 1
         kept = [_where(run, wanted[run.numbers]) for run in self._runs]
         self._runs = [Run(run.hashes, renumbered[run.numbers]) for run in kept if len(run.hashes)]
 
     def find(self, hashes: Hashes, wanted: Any = None) -> tuple[Ids, Ids]:
-        """(position in ``hashes``, number of a row that has it), by position and then by number.
+        """(index in ``hashes``, number of a row with this hash), by index and then by number.
 
-        :param wanted: which rows are looked for, numpy Booleans; None: all.
+        :param wanted: for each row number, whether it may be found (numpy Booleans); None: all.
         """
-        # A search that goes through a long run from its beginning to its end finds most of what it reads in the cache:
-        # in one of 8,000,000 rows a hash takes 0.3 us so, and 2.5 in any order.
+        # Searching for ascending hashes reads a long run from beginning to end, mostly from the cache: in a run of
+        # 8,000,000 rows a hash takes 0.3 us this way, and 2.5 us in random order.
         order = np.argsort(hashes)
         ascending = hashes[order]
         found = [(np.zeros(0, np.int64), np.zeros(0, np.int64))]
@@ -138,13 +138,13 @@ class HashIndex:
                 owners, numbers = owners[chosen], numbers[chosen]
             found.append((order[owners], numbers))
         owners, numbers = (np.concatenate(parts) for parts in zip(*found))
-        # Older runs have smaller numbers, and come first.
+        # Older runs have smaller numbers, so they come first.
         by_owner = np.argsort(owners, kind="stable")
         return owners[by_owner], numbers[by_owner]
 
 
 def _found(run: Hashes, ascending: Hashes) -> tuple[Ids, Ids]:
-    """(position in the ascending hashes, place of an equal one in the run)."""
+    """(index in the ascending hashes, index of an equal hash in the run)."""
     first = np.searchsorted(run, ascending, "left")
     there = np.flatnonzero(run[np.minimum(first, len(run) - 1)] == ascending)
     first = first[there]
@@ -153,7 +153,7 @@ def _found(run: Hashes, ascending: Hashes) -> tuple[Ids, Ids]:
 
 
 def _order(count: int) -> int:
-    """The order of size: from one to the next a number is ``TOGETHER`` times as large."""
+    """The order of size: each next order is ``TOGETHER`` times as large."""
     return (max(count, 1).bit_length() - 1) // (TOGETHER.bit_length() - 1)
 
 

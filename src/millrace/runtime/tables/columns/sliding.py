@@ -1,4 +1,6 @@
-"""Folds over stretches that only move forward: each value is folded a fixed number of times, however long they are."""
+"""Folds over ranges that only move forward: each value is folded a fixed number of times, however long the ranges
+are.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +13,13 @@ def sliding(
 ) -> list[Any]:
     """The fold of ``values[low] ... values[high]`` for each pair of bounds; both bounds never go back.
 
-    :param merge: is associative; nothing is ever taken back, so floats do not drift.
+    :param merge: an associative function; values are never subtracted, so floats do not drift.
     """
     results = []
     folded: list[Any] = []
-    """folds of what is left of an older part, from each of its places to its end, the longest last"""
+    """folds of the rest of an older part, from each index to its end, the longest last"""
     newer = zero
-    """the fold of what came after that part"""
+    """the fold of the values after that part"""
     first = following = 0
     for low, high in zip(lows, highs):
         if low >= following:

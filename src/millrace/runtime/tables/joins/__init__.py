@@ -1,1 +1,1 @@
-"""Joins of tables: regular, in time, temporal, with external tables and with table functions."""
+"""Joins of tables: regular, interval and temporal joins, and joins with external tables and table functions."""

@@ -1,4 +1,4 @@
-"""A row with the rows that a table function makes of it: LATERAL TABLE and UNNEST."""
+"""Joins each row with the rows that a table function makes of it: LATERAL TABLE and UNNEST."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from millrace.runtime.tables.joins.unnest import unnest
 
 @dataclass(frozen=True, kw_only=True)
 class Correlate(TableConfig):
-    """A ``Correlate`` node."""
+    """The description of a ``Correlate`` node."""
 
     input: Schema
     function: str
@@ -28,10 +28,10 @@ class Correlate(TableConfig):
     produced: Schema
     left: bool = False
     condition: Rex | None = None
-    """over input and produced columns; with ``left`` rows for which it never holds stay, with NULLs"""
+    """a condition over input and produced columns; with ``left`` rows for which it never holds remain, with NULLs"""
     udf: Any = None
     ordinality: bool = False
-    """UNNEST ... WITH ORDINALITY"""
+    """whether there is an index column: UNNEST ... WITH ORDINALITY"""
 
     def wrappers(self) -> Iterator[Any]:
         yield from super().wrappers()

@@ -1,7 +1,8 @@
-"""A join of rows that are near each other in time.
+"""A join of rows whose times are within an interval.
 
-Both sides keep a row as long as a partner may come that is not late; then it goes, with NULLs if it had none and the
-join keeps such rows. Rows are in the state by key and time, so what has expired is found by the timer of its time.
+Both sides store a row as long as a partner may come that is not late. Then the row is removed, and emitted with NULLs
+if it had no partner and the join keeps such rows. Rows are stored by key and time, so the timer of a time finds the
+expired ones.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from millrace.runtime.tables.stored_calls import StoredCalls
 from millrace.runtime.tables.stored_rows import NEAR, WAITING
 
 SIDES, BUFFERS = ("left", "right"), ("left rows", "right rows")
-"""names of the states of rows by key and time, and of rows that wait as batches"""
+"""names of the states with rows by key and time, and with waiting batches"""
 Entries = tuple[tuple[Row, bool], ...]
 """the rows of a key and a time, and whether each has had a partner"""
 
@@ -41,12 +42,12 @@ class IntervalJoin(JoinConfig):
     lower: int
     upper: int
     event_time: bool = True
-    """False: processing time, the time of a row is that of its arrival"""
+    """False: processing time, so the time of a row is its arrival"""
 
     @property
     def output_delay(self) -> int:
-        """How far (ms) watermarks are held back: results have rows that are older by so much. A row without partner
-        is a result 1 ms after the last moment for one."""
+        """How far watermarks are held back (ms): results contain rows that are this much older. A row without partner
+        is emitted 1 ms after the last moment for one."""
         return max(self.upper, -self.lower) + 1 if self.event_time else 0
 
     def operator(self) -> KeyedTableOperator[IntervalJoin]:
@@ -56,7 +57,7 @@ class IntervalJoin(JoinConfig):
 
     @property
     def in_batches(self) -> bool:
-        """Whether no row has to be known by itself."""
+        """Whether rows can be processed in whole batches, because none has to be known by itself."""
         return self.kind == "INNER" and self.event_time
 
     def stored(self) -> tuple[StoredCalls, tuple[Any, ...]] | None:
@@ -65,13 +66,13 @@ class IntervalJoin(JoinConfig):
 
 
 class _Near:
-    """The rows of the other side for the keys of a batch."""
+    """The rows of the other side with times near those of a batch."""
 
     def __init__(self, state: KeyedMap, keys: Sequence[Key | None], first: int, last: int) -> None:
-        """:param first, last: the times (ms) of rows that may be near."""
+        """:param first, last: the range of times (ms)."""
         self.rows: list[Row] = []
         self.places: list[tuple[Key, int, int]] = []
-        """key, time and number of each row"""
+        """(key, time, index) of each row"""
         times: list[int] = []
         starts = []
         for key in keys:
@@ -101,9 +102,9 @@ class IntervalJoinOperator(KeyedTableOperator[IntervalJoin]):
         self._keeps = (config.keeps_left, config.keeps_right)
         self._lives = (config.upper + 1, 1 - config.lower)
         """how long (ms) after its time a row is needed, by side"""
-        # Rows that leave without a trace may stay longer, so that fewer timers are needed.
+        # Rows that are removed without output may stay longer, so that fewer timers are needed.
         self._step = 1 if True in self._keeps else max(1, (config.upper - config.lower) // 2)
-        """timers are at multiples of so many ms"""
+        """timers are at multiples of this many ms"""
 
     def _now(self) -> int:
         return self.watermark if self.config.event_time else self.context.clock()
@@ -117,7 +118,7 @@ class IntervalJoinOperator(KeyedTableOperator[IntervalJoin]):
         nowhere = has_null(keys, len(rows), config.equal.null_safe)
         asked = [None if none else key for key, none in zip(grouped.keys, nowhere[grouped.first].tolist())]
         earlier, later = (-config.upper, -config.lower) if input else (config.lower, config.upper)
-        # What has expired does not count, be it removed or not.
+        # Expired rows don't count, whether they were removed or not.
         first = max(now - self._lives[other] + 1, int(times.min()) + earlier)
         near = _Near(self._states[other], asked, first, int(times.max()) + later)
         others = self._codecs[other].columns(near.rows)
@@ -150,7 +151,7 @@ class IntervalJoinOperator(KeyedTableOperator[IntervalJoin]):
         return at[inside], to[inside]
 
     def _mark(self, near: _Near, found: Ids, side: int) -> None:
-        """These rows have had a partner."""
+        """Mark these rows as having had a partner."""
         state = self._states[side]
         for place in found.tolist():
             key, time, number = near.places[place]
@@ -159,7 +160,7 @@ class IntervalJoinOperator(KeyedTableOperator[IntervalJoin]):
                 state.put(key, time, (*entries[:number], (entries[number][0], True), *entries[number + 1 :]))
 
     def _keep(self, rows: Rows, grouped: Grouped, times: Ids, matched: Any, now: int, side: int) -> Any:
-        """Store the rows that may still find partners; which they are."""
+        """Store the rows that may still find partners; returns which they are."""
         state, keys = self._states[side], grouped.keys
         expires = times + self._lives[side]
         kept = expires > now
@@ -217,7 +218,7 @@ class IntervalJoinOperator(KeyedTableOperator[IntervalJoin]):
 
 
 def advance_behind(operator: KeyedTableOperator[IntervalJoin], watermark: int) -> None:
-    """What an operator does with a watermark that it holds back."""
+    """How an operator processes a watermark that it passes on late."""
     operator.watermark = watermark
     try:
         operator.advance(watermark)

@@ -1,7 +1,7 @@
-"""The inner join of rows that are near each other in event time.
+"""The inner join of rows whose event times are within an interval.
 
-No row has to be known by itself, so both sides wait as whole batches: a new batch meets all that waits on the other
-side in one computation, which looks only at rows of the same key and time.
+No row has to be known by itself, so both sides are stored as whole batches: a new batch is joined with everything
+stored on the other side in one computation, which looks only at rows of the same key and time range.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from millrace.runtime.tables.joins.join_config import always, holds
 
 
 class IntervalPairsOperator(KeyedTableOperator[IntervalJoin]):
-    """Gives what ``IntervalJoinOperator`` gives."""
+    """An inner join with the same results as ``IntervalJoinOperator``."""
 
     def setup(self, context: Any, output: Any) -> None:
         super().setup(context, output)

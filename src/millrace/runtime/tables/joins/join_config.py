@@ -1,4 +1,6 @@
-"""What all joins share: the condition, cut into equal columns and the rest, and the check of pairs."""
+"""The description that all joins share: the condition, divided into equal columns and the rest, and the check of
+pairs.
+"""
 
 from __future__ import annotations
 
@@ -23,13 +25,13 @@ _EQUAL = {"=": False, "IS NOT DISTINCT FROM": True}
 
 @dataclass(frozen=True)
 class Equalities:
-    """The columns of both sides that must be equal, and what else must hold."""
+    """The columns of both sides that must be equal, and the rest of the condition."""
 
     left: tuple[int, ...]
     right: tuple[int, ...]
     null_safe: tuple[bool, ...]
     rest: Rex
-    """over both inputs; TRUE for nothing"""
+    """the rest of the condition, over both inputs; TRUE if there is none"""
 
 
 def equalities(condition: Rex, width: int) -> Equalities:
@@ -68,11 +70,11 @@ class JoinConfig(TableConfig):
     left: Schema
     right: Schema
     condition: Rex
-    """over both inputs"""
+    """the join condition, over both inputs"""
 
     @cached_property
     def equal(self) -> Equalities:
-        """How the condition is worked out. The inputs are to be partitioned by ``equal.left`` and ``equal.right``."""
+        """The divided condition. The inputs must be partitioned by ``equal.left`` and ``equal.right``."""
         return equalities(self.condition, len(self.left))
 
     @property
@@ -84,7 +86,7 @@ class JoinConfig(TableConfig):
         return [arrow_type(column.type) for column in self.right]
 
     def side_in(self, input: int, state: str, form: str, unique: Sequence[int] | None = None) -> StoredRows:
-        """How the rows of a side lie in a state."""
+        """The layout of a side's rows in a state."""
         return self.rows_in(state, form, input, [each.type for each in (self.left, self.right)[input]], unique)
 
     @property
@@ -111,10 +113,10 @@ def holds(
     right_at: Ids,
     unknown: bool = False,
 ) -> Any:
-    """For which of these pairs the condition is TRUE, as numpy Booleans: one computation for all pairs, on the columns
-    that it reads.
+    """For which of these pairs the condition is TRUE, as numpy Booleans. It is computed once for all pairs, on the
+    columns that it reads.
 
-    :param unknown: what counts where it is NULL.
+    :param unknown: the result where the condition is NULL.
     """
     needed = refs(condition)
     width = len(left)
@@ -127,5 +129,5 @@ def holds(
 
 
 def always(condition: Rex) -> bool:
-    """Whether nothing has to be computed."""
+    """Whether the condition is always TRUE."""
     return condition == TRUE

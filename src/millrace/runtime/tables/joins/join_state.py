@@ -1,7 +1,7 @@
-"""One side of a regular join: a multiset of rows by key, with how many partners each row has where that matters.
+"""One side of a regular join: a multiset of rows by key, with the number of partners of each row where that matters.
 
-Rows that can be taken back, or that count their partners, are entries of keyed state. Those of a side that is only ever
-added to are in columns.
+Rows that can be retracted, or that need their number of partners, are entries of keyed state. Rows of an append-only
+side are in columns.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from millrace.runtime.tables.indexed_rows import IndexedRows
 from millrace.runtime.tables.state import KeyedMap
 
 Entry = tuple[Row, int, int]
-"""(row, how often it is there, its partners)"""
+"""(row, number of its copies, number of its partners)"""
 
 
 @dataclass(frozen=True)
 class BatchKeys:
-    """The different keys of a batch."""
+    """The distinct keys of a batch."""
 
     ids: Ids
-    """the key of each row"""
+    """index of each row's key"""
     columns: Sequence[pa.Array]
     count: int
     nowhere: Any
-    """which of them can have no partner, since NULL equals nothing: numpy Booleans"""
+    """for each key, whether it can have no partner because it contains a NULL that equals nothing (numpy Booleans)"""
 
     @cached_property
     def hashes(self) -> Hashes:
@@ -52,7 +52,7 @@ class BatchKeys:
 
 
 class HeldInColumns:
-    """What ``IndexedRows`` hold for some keys."""
+    """The rows of some keys, from a side stored in columns (``IndexedRows``)."""
 
     def __init__(self, rows: IndexedRows, keys: BatchKeys) -> None:
         owners, self._numbers = rows.find(keys.hashes, keys.columns_at)
@@ -66,7 +66,7 @@ class HeldInColumns:
         self.partners = np.zeros(len(owners), np.int64)
 
     def columns(self, needed: Collection[int]) -> list[pa.Array]:
-        """These columns of the rows, None in place of the others."""
+        """The columns of the rows with these indexes; None in place of the other columns."""
         places = sorted(needed)
         found: list[pa.Array] = [None] * len(self._rows.types)
         for place, column in zip(places, self._rows.take(self._numbers, places)):
@@ -81,18 +81,18 @@ class HeldInColumns:
         return self._rows.take(self._numbers[positions])
 
     def set_partners(self, positions: Ids, partners: Ids) -> None:
-        """They are not counted."""
+        """Does nothing: rows in columns have no number of partners."""
 
 
 class Held:
-    """What a side holds for some keys, read at once: the rows of an address are neighbours."""
+    """The rows of some keys, from a side stored as entries, read at once. The rows of an address are neighbours."""
 
     def __init__(self, side: JoinSide, addresses: Iterable[Key | None]) -> None:
-        """:param addresses: None for one where nothing is."""
+        """:param addresses: the keys to read; None for one without rows."""
         self._side = side
         self.rows: list[Row] = []
         self.places: list[tuple[Key, Any]] = []
-        """of each row where its entry is"""
+        """(address, key of the entry) of each row"""
         copies: list[int] = []
         partners: list[int] = []
         starts: list[int] = []
@@ -115,7 +115,7 @@ class Held:
         return self._side.codec.columns(self.rows)
 
     def columns(self, needed: Collection[int]) -> list[pa.Array]:
-        """The columns of the rows, at least these."""
+        """All columns of the rows, of which ``needed`` are used."""
         return self._columns
 
     def taken(self, positions: Ids) -> list[pa.Array]:
@@ -123,14 +123,14 @@ class Held:
         return [take_or_null(column, positions) for column in self._columns]
 
     def set_partners(self, positions: Ids, partners: Ids) -> None:
-        """How many partners the rows at these positions have now."""
+        """Set the number of partners of the rows at these positions."""
         for position, count in zip(positions.tolist(), partners.tolist()):
             address, place = self.places[position]
             self._side.put(address, place, (self.rows[position], int(self.copies[position]), count))
 
 
 class AddedSide:
-    """The rows of an input that has insertions only."""
+    """One side of a join with insertions only."""
 
     def __init__(self, rows: IndexedRows) -> None:
         self._rows = rows
@@ -139,9 +139,9 @@ class AddedSide:
         return HeldInColumns(self._rows, keys)
 
     def keep(self, keys: BatchKeys, rows: Rows, partners: Ids) -> None:
-        """Store these rows, but for those that can never have a partner.
+        """Store these rows, except those that can never have a partner.
 
-        :raises ValueError: there are other changes than insertions.
+        :raises ValueError: there are changes other than insertions.
         """
         if not rows.adds().all():
             raise ValueError("an input of the join was planned to have insertions only, but takes rows back")
@@ -153,10 +153,10 @@ class AddedSide:
 
 
 class JoinSide:
-    """The rows of one input.
+    """One side of a join whose rows are state entries.
 
     :param counts_partners: whether the result depends on whether a row has partners.
-    :param unique: columns that no two rows share: a row takes the place of the one before it.
+    :param unique: columns that identify a row: a new row replaces the one with the same values.
     """
 
     def __init__(
@@ -169,21 +169,21 @@ class JoinSide:
         self._unpack: Callable[[Any, Any], Entry] = self._unpacking()
 
     def _unpacking(self) -> Callable[[Any, Any], Entry]:
-        # What is stored depends on what is needed, since there may be millions.
+        # Only what is needed is stored, since there may be millions of rows.
         if self._unique is not None:
             return (lambda _, value: (value[0], 1, value[1])) if self._counts else lambda _, value: (value, 1, 0)
         return (lambda row, value: (row, *value)) if self._counts else lambda row, value: (row, value, 0)
 
     def held(self, keys: BatchKeys) -> Held:
-        """What is there for these keys."""
+        """The stored rows of these keys."""
         if not keys.nowhere.any():
             return Held(self, keys.tuples)
         return Held(self, [None if none else key for key, none in zip(keys.tuples, keys.nowhere.tolist())])
 
     def keep(self, keys: BatchKeys, rows: Rows, partners: Ids) -> None:
-        """Do the changes, but for rows that can never have a partner.
+        """Apply the changes, except for rows that can never have a partner.
 
-        :param partners: how many each row has now.
+        :param partners: number of partners of each row.
         """
         ids, tuples = keys.ids, keys.tuples
         if keys.nowhere.any():
@@ -193,7 +193,7 @@ class JoinSide:
         self.change([tuples[each] for each in ids.tolist()], content, rows.adds().tolist(), partners.tolist())
 
     def entries(self, address: Key) -> Iterable[tuple[Any, Entry]]:
-        """(place, entry) of all rows with a key."""
+        """(key of the entry, entry) of all rows with a key."""
         unpack, items = self._unpack, self._state.items(address)
         return [(place, unpack(place, value)) for place, value in items] if items else ()
 
@@ -203,7 +203,7 @@ class JoinSide:
         self._state.put(address, place, (first, partners) if self._counts else first)
 
     def change(self, addresses: Sequence[Key], rows: Sequence[Row], adds: Sequence[bool], partners: list[int]) -> None:
-        """Add rows and take rows back, in order. ``partners`` are how many the row has now."""
+        """Add and retract rows, in order. ``partners`` is the number of partners of each row."""
         if self._unique is not None:
             self._replace(addresses, rows, adds, partners)
         elif self._counts:

@@ -1,4 +1,4 @@
-"""What a lookup join remembers of the external table, in the memory of one task."""
+"""The cache of a lookup join, in the memory of one task."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ Found = Sequence[tuple[Any, ...]]
 
 @dataclass(frozen=True)
 class CacheSettings:
-    """How much is remembered, and how long (ms; None: for ever)."""
+    """The size of the cache, and how long entries are valid (ms; None: no limit)."""
 
     max_rows: int | None = None
     after_write: int | None = None
     after_access: int | None = None
     missing: bool = True
-    """whether it is remembered that a key has no rows"""
+    """whether keys without rows are cached, too"""
 
     @staticmethod
     def of(options: Mapping[str, str]) -> CacheSettings | None:
-        """From a table's ``lookup.*`` options; None: nothing is remembered.
+        """Made from a table's ``lookup.*`` options; None: there is no cache.
 
-        A FULL cache remembers each key from its first use until the next reload.
+        A FULL cache stores each key from its first use until the next reload.
         """
         kind = options.get("lookup.cache", "").upper()
         old_rows, old_ttl = _count(options, "lookup.cache.max-rows"), options.get("lookup.cache.ttl")
@@ -62,16 +62,16 @@ def _millis(text: str | None) -> int | None:
 
 
 class LookupCache:
-    """The rows of keys that were looked up; the keys that were not used for longest are forgotten first."""
+    """The rows of keys that were looked up; the least recently used keys are removed first."""
 
     def __init__(self, settings: CacheSettings) -> None:
         self._settings = settings
         self._entries: OrderedDict[Any, tuple[int, int, Found]] = OrderedDict()
-        """key -> (time of the write, time of the last access, rows), the longest unused one first"""
+        """key -> (time of the write, time of the last access, rows), the least recently used first"""
         self._rows = 0
 
     def get(self, key: Any, now: int) -> Found | None:
-        """The rows of a key; None if they must be looked up."""
+        """The rows of a key; None: they must be looked up."""
         entry = self._entries.get(key)
         if entry is None:
             return None

@@ -1,4 +1,4 @@
-"""What a LOOKUP hint, and the session, say about how a table is asked."""
+"""The options of a LOOKUP hint and of the session that control look-ups in a table."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ _CAPACITY = "table.exec.async-lookup.buffer-capacity"
 
 @dataclass(frozen=True)
 class Retry:
-    """What is done about keys without rows: they may be on their way."""
+    """How to retry keys without rows, which may still be on their way."""
 
     attempts: int
     pause: float
-    """seconds"""
+    """pause between two attempts (s)"""
 
     @staticmethod
     def of(hint: Mapping[str, str]) -> Retry | None:
-        """From the options of a LOOKUP hint.
+        """Made from the options of a LOOKUP hint; None: no retries.
 
-        :raises ValueError: they say something that is not possible.
+        :raises ValueError: an option has an invalid value.
         """
         if hint.get("retry-predicate") is None:
             return None
@@ -40,10 +40,11 @@ class Retry:
 
 @dataclass(frozen=True)
 class LookupHint:
-    """
-    :ivar timeout: seconds in which the rows of a batch have to be there, with all attempts; None: no limit.
-    :ivar capacity: requests that may be under way at once; None: as the table says.
-    :ivar shuffle: rows with equal keys go to one subtask.
+    """How look-ups in a table are made.
+
+    :ivar timeout: time limit (s) for the rows of a batch, with all attempts; None: no limit. :ivar capacity: the most
+        concurrent requests; None: the table's default. :ivar shuffle: whether rows with equal keys are sent to one
+        subtask.
     """
 
     retry: Retry | None = None
@@ -53,10 +54,10 @@ class LookupHint:
 
     @staticmethod
     def of(hint: Mapping[str, str], session: Mapping[str, str] | None = None) -> LookupHint:
-        """'output-mode' has no effect, since rows stay in their order anyway.
+        """Made from the options of a hint. 'output-mode' has no effect, since rows stay in their order anyway.
 
-        :param session: its configuration, which holds where the hint says nothing.
-        :raises ValueError: the hint says something that is not possible.
+        :param session: the session's configuration, which applies where the hint has no option.
+        :raises ValueError: an option of the hint has an invalid value.
         """
         asynchronous, shuffle = (_flag(name, hint) for name in ("async", "shuffle"))
         mode = hint.get("output-mode", MODES[0]).lower()

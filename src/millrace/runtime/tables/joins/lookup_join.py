@@ -1,7 +1,7 @@
-"""A lookup join: each row with what an external table has for its key when the row arrives.
+"""A lookup join: each row with the rows that an external table has for its key when the row arrives.
 
-The distinct keys of a batch are looked up in one call. Nothing is kept in state, so a row that is taken back is looked
-up again, and may find something else; ``remembering_lookup_join`` is for those who mind.
+The distinct keys of a batch are looked up in one call. There is no state, so a retracted row is looked up again, and
+may find something else; ``remembering_lookup_join`` stores what was found.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from millrace.runtime.tables.joins.lookups import LookupConfig, Lookups
 
 @dataclass(frozen=True, kw_only=True)
 class LookupJoin(TableConfig):
-    """A ``LookupJoin`` node."""
+    """The description of a ``LookupJoin`` node."""
 
     input: Schema
     external: LookupConfig
     table: Schema
-    """the columns of the external table that are read"""
+    """the columns that are read from the external table"""
     columns: tuple[int, ...] | None = None
-    """which of the values of a found row they are; None: all"""
+    """indexes of those columns in a found row; None: a found row has exactly these columns"""
     kind: str
     """INNER or LEFT"""
     lookup: tuple[tuple[int, Rex], ...]
-    """column of the table -> what it is equal to"""
+    """(column of the table, the expression it must equal)"""
     condition: Rex | None = None
-    """what else must hold, over input and table"""
+    """the rest of the condition, over input and table"""
 
     def operator(self) -> TableOperator[Any]:
         return LookupJoinOperator(self)
@@ -66,7 +66,7 @@ class LookupJoinOperator(TableOperator[C]):
         self.join(rows, ids, found)
 
     def looked_up(self, rows: Rows) -> tuple[Ids, list[Found]]:
-        """(the key of each row, by number; what each key has)."""
+        """(index of each row's key, the rows found for each key)."""
         evaluator = self.evaluator(rows.columns, len(rows))
         lookup = self.config.lookup
         columns = [evaluator.column(expression) for _, expression in lookup]
@@ -77,7 +77,7 @@ class LookupJoinOperator(TableOperator[C]):
     def join(self, rows: Rows, ids: Ids, found: Sequence[Found]) -> None:
         """Emit each row with what was found for it.
 
-        :param ids: for each row a place in ``found``.
+        :param ids: for each row an index into ``found``.
         """
         config = self.config
         starts = np.cumsum([0, *map(len, found)])

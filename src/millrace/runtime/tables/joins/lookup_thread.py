@@ -1,4 +1,4 @@
-"""A thread that asks an external table, so that who waits for it can stop waiting."""
+"""A thread that queries an external table, so that the task can stop waiting when a query hangs."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ CLOSING_SECONDS = 10.0
 
 
 class LookupThread:
-    """Runs one call after the other, all in the same thread: connections need that. A call that hangs
-    holds back its thread alone, which ends with the process.
+    """Runs one call after the other, all in the same thread, because connections need that. A call that hangs blocks
+    only this thread, which ends with the process.
 
-    :param seconds: that a call may take.
-    :param what: the table, for the error.
+    :param seconds: time limit of a call (s).
+    :param what: name of the table, for the error.
     """
 
     def __init__(self, seconds: float, what: str) -> None:
@@ -27,7 +27,7 @@ class LookupThread:
         self._thread.start()
 
     def run(self, work: Callable[[], Any]) -> Any:
-        """What ``work`` gives.
+        """The result of ``work``.
 
         :raises TimeoutError: it takes too long.
         """
@@ -41,7 +41,7 @@ class LookupThread:
         return future.result()
 
     def close(self, work: Callable[[], Any]) -> None:
-        """Run ``work`` as the last call, and wait a while for it."""
+        """Run ``work`` as the last call, and wait for it for a limited time."""
         future: Future[Any] = Future()
         self._calls.put((future, work))
         self._calls.put(None)

@@ -1,4 +1,4 @@
-"""An external table that a task asks for the rows of keys: what it remembers, and when it asks again."""
+"""Look-ups of keys in an external table from one task, with cache and retries."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from millrace.runtime.tables.joins.lookup_thread import LookupThread
 
 @dataclass(frozen=True)
 class LookupConfig:
-    """A table and how it is asked."""
+    """A table, and how it is queried."""
 
     source: LookupTableSource
     retry: Retry | None = None
     cache: CacheSettings | None = None
     width: int | None = None
-    """columns of a found row; None: not known"""
+    """number of columns in a found row; None: not known"""
     timeout: float | None = None
-    """seconds in which the rows of a batch have to be there; None: no limit"""
+    """time limit for the rows of a batch (s); None: no limit"""
 
     @staticmethod
     def of(source: Any, hint: Mapping[str, str], width: int | None = None) -> LookupConfig:
         """:param hint: options of the LOOKUP hint.
-        :raises ValueError: the hint, or an option of the table, says something that is not possible.
+        :raises ValueError: an option of the hint or of the table has an invalid value.
         """
         found = hint_of(source, hint)
         if found.capacity is not None:
@@ -38,13 +38,13 @@ class LookupConfig:
 
 
 def hint_of(source: Any, hint: Mapping[str, str]) -> LookupHint:
-    """The hint, with what the session says that the table was made in."""
+    """The hint, completed by the options of the session in which the table was made."""
     table = getattr(source, "table", None)
     return LookupHint.of(hint, None if table is None else table.configuration)
 
 
 class Lookups:
-    """The table in one task."""
+    """Queries the table in one task."""
 
     def __init__(self, config: LookupConfig, context: OperatorContext) -> None:
         self._config = config
@@ -73,7 +73,7 @@ class Lookups:
         return work() if self._thread is None else self._thread.run(work)
 
     def find(self, keys: Sequence[tuple[Any, ...]]) -> list[Found]:
-        """The rows of each key. One with a NULL has none.
+        """The rows of each key. A key with a NULL has none.
 
         :raises OperatorError: the source fails.
         """

@@ -1,4 +1,4 @@
-"""The temporal join in processing time: a left row meets the newest version there is when it arrives."""
+"""The temporal join in processing time: a left row is joined with the newest version at its arrival."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class NewestJoinOperator(KeyedTableOperator[TemporalJoin]):
     def setup(self, context: Any, output: Any) -> None:
         super().setup(context, output)
         self._newest = self.keyed_value(RIGHT)
-        """key -> row"""
+        """key -> its newest row"""
         self._codec = RowCodec(self.config.right_types)
 
     def receive(self, rows: Rows, input: int) -> None:
@@ -27,7 +27,7 @@ class NewestJoinOperator(KeyedTableOperator[TemporalJoin]):
         grouped = group(columns, len(rows))
         keys, ids = grouped.keys, grouped.ids
         if input:
-            # Only the last change of each key in the batch can be seen.
+            # Only the last change of each key in the batch is visible to left rows.
             last = np.zeros(len(keys), np.int64)
             last[ids] = np.arange(len(ids))
             changes = rows.take(last)

@@ -1,8 +1,8 @@
-"""A regular join: every change of one side meets the whole present content of the other.
+"""A regular join: every change of one side is joined with the whole present content of the other side.
 
-The changes of a batch do not meet each other, only what the other side held before. So all pairs of a batch are found,
-checked and emitted at once. What depends on the order within the batch is whether a row of the other side had partners
-before; that is a running sum.
+The changes of a batch are not joined with each other, only with the stored rows of the other side. So all pairs of a
+batch are found, checked and emitted at once. Only whether a row of the other side had partners before depends on the
+order within the batch; that is a running sum.
 """
 
 from __future__ import annotations
@@ -34,26 +34,26 @@ AnyHeld = Held | HeldInColumns
 LEFT, RIGHT = "left", "right"
 """names of the states"""
 MOST_PAIRS = 250_000
-"""A batch that makes more pairs is worked off in parts."""
+"""A batch with more pairs is processed in parts."""
 _BEFORE, _PAIRS, _AFTER = range(3)
-"""what an input row makes, in this order"""
+"""the phases of an input row's output, in this order"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RegularJoin(JoinConfig):
-    """A ``Join`` node."""
+    """The description of a ``Join`` node."""
 
     null_aware: bool = False
-    """an ANTI join for NOT IN: a left row stays if the condition is FALSE with every right row. NULLs in a key match
-    all keys, so both inputs go to one subtask"""
+    """whether this is an ANTI join for NOT IN: a left row remains if the condition is FALSE with every right row. NULLs
+    in a key match all keys, so both inputs go to one subtask"""
     left_unique: tuple[int, ...] | None = None
-    """columns of the left input that no two of its rows share"""
+    """columns of the left input that identify its rows"""
     right_unique: tuple[int, ...] | None = None
     left_append_only: bool = False
     """whether the left input has insertions only"""
     right_append_only: bool = False
     left_ttl: int | None = None
-    """ms; None: ``state_ttl``. Of the STATE_TTL hint"""
+    """time to live of the left side's state in ms, from the STATE_TTL hint; None: ``state_ttl``"""
     right_ttl: int | None = None
 
     def operator(self) -> RegularJoinOperator:
@@ -61,18 +61,18 @@ class RegularJoin(JoinConfig):
 
     @property
     def counts(self) -> tuple[bool, bool]:
-        """Whether each side has the number of partners of its rows."""
+        """For each side, whether it stores the number of partners of its rows."""
         return self.keeps_left or self.only_left, self.keeps_right
 
     def only_added(self, input: int) -> bool:
-        """Whether the rows of a side never change: then they are in columns where they are in memory."""
+        """Whether the rows of a side never change, so that they are in columns if state is in memory."""
         ttl = (self.left_ttl, self.right_ttl)[input]
         added = (self.left_append_only, self.right_append_only)[input]
         expires = self.state_ttl if ttl is None else ttl
         return added and not self.counts[input] and not self.null_aware and not expires
 
     def unique(self, input: int) -> tuple[int, ...] | None:
-        """What a side knows its rows by: that of a side in columns has the same on disk and in a savepoint."""
+        """Columns by which a side identifies its rows; a side in columns has the same on disk and in a savepoint."""
         return None if self.only_added(input) else (self.left_unique, self.right_unique)[input]
 
     def stored(self) -> tuple[StoredCalls, tuple[Any, ...]] | None:
@@ -87,10 +87,10 @@ class RegularJoin(JoinConfig):
 
 @dataclass
 class _Part:
-    """Some rows of the result: positions in the left and in the right columns (-1: NULLs)."""
+    """Some output rows: positions in the left and in the right columns (-1: NULLs)."""
 
     order: Ids
-    """the input row that each belongs to"""
+    """the input row that each output row belongs to"""
     phase: int
     left: Ids
     right: Ids
@@ -145,15 +145,15 @@ class RegularJoinOperator(KeyedTableOperator[RegularJoin]):
     # -- which rows meet ------------------------------------------------------------------------------------------
 
     def _candidates(self, keys: BatchKeys, other: int) -> tuple[AnyHeld, Ids, Ids]:
-        """What the other side holds for the batch, and the pairs of (row of the batch, row that is held) that may
-        match, in the order of the batch."""
+        """The stored rows of the other side for the batch, and the pairs (row of the batch, stored row) that may match,
+        in the order of the batch."""
         if self.config.null_aware:
             return self._with_nulls(keys, other)
         held = self._sides[other].held(keys)
         return held, *ranges(held.starts[keys.ids], held.sizes[keys.ids])
 
     def _with_nulls(self, keys: BatchKeys, other: int) -> tuple[Held, Ids, Ids]:
-        """The same where NULLs match everything."""
+        """As ``_candidates``, for keys in which NULLs match everything."""
         side = self._sides[other]
         assert isinstance(side, JoinSide)
         table = self.backend.table((LEFT, RIGHT)[other])
@@ -178,7 +178,8 @@ class RegularJoinOperator(KeyedTableOperator[RegularJoin]):
         adds, kinds = rows.adds(), rows.kind_values()
         copies = held.copies[to]
         pair, other = np.repeat(at, copies), np.repeat(to, copies)
-        # Beside rows with NULLs instead of a partner an update is no longer one: they come and go.
+        # If an unmatched row is emitted with NULLs, an update may not be one any more, so its rows are emitted as
+        # insertion and deletion.
         plain = np.where(adds, INSERT, DELETE).astype(np.uint8)
         of_pairs = plain if mine else np.where(adds, INSERT, kinds) if theirs else kinds
         parts = [self._part(_PAIRS, pair, pair, other, of_pairs[pair].astype(np.uint8), input)]
@@ -192,7 +193,7 @@ class RegularJoinOperator(KeyedTableOperator[RegularJoin]):
         return parts
 
     def _filtered(self, rows: Rows, partners: Ids, at: Ids, to: Ids, held: AnyHeld, input: int) -> list[_Part]:
-        """SEMI and ANTI."""
+        """The output of a SEMI or ANTI join."""
         anti, kinds = self.config.kind == "ANTI", rows.kind_values()
         if input == 0:
             chosen = np.flatnonzero((partners == 0) == anti)
@@ -206,7 +207,7 @@ class RegularJoinOperator(KeyedTableOperator[RegularJoin]):
         return [self._part(_PAIRS, order, order, left, np.repeat(changes, copies).astype(np.uint8), 1)]
 
     def _turns(self, adds: Any, at: Ids, to: Ids, held: AnyHeld) -> tuple[Any, Any]:
-        """Of each pair whether it gave the held row its first partner, and whether it took the last one away."""
+        """For each pair, whether it gave the stored row its first partner, and whether it removed the last one."""
         changes = np.where(adds[at], 1, -1)
         before, touched, sums = running(to, changes)
         before = held.partners[to] + before
@@ -214,7 +215,7 @@ class RegularJoinOperator(KeyedTableOperator[RegularJoin]):
         return (changes > 0) & (before <= 0), (changes < 0) & (before == 1)
 
     def _alone(self, phase: int, order: Ids, other: Ids, kind: int, held: AnyHeld, input: int) -> _Part:
-        """Held rows with NULLs in place of a partner."""
+        """Stored rows with NULLs in place of a partner."""
         copies = held.copies[other]
         order, other = np.repeat(order, copies), np.repeat(other, copies)
         return self._part(phase, order, np.full(len(other), -1), other, np.full(len(other), kind, np.uint8), input)
@@ -232,7 +233,7 @@ class RegularJoinOperator(KeyedTableOperator[RegularJoin]):
 
 
 def _in_order(parts: Sequence[_Part]) -> tuple[Ids, Ids, Kinds]:
-    """The rows of all parts by input row and phase: their positions on both sides, and their kinds."""
+    """The output rows of all parts, ordered by input row and phase: their positions on both sides, and their kinds."""
     if len(parts) == 1:  # which is in order
         return parts[0].left, parts[0].right, parts[0].kinds
     phases = np.concatenate([np.full(len(part.order), part.phase) for part in parts])

@@ -1,6 +1,6 @@
-"""A lookup join of rows that change: what a row found is kept until the row is taken back.
+"""A lookup join of rows that change: what was found for a row is stored until the row is retracted.
 
-So what was emitted for a row is taken back as it was, whatever the external table has become meanwhile.
+So the output for a row is retracted unchanged, whatever the external table contains by then.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from millrace.runtime.tables.joins.lookup_join import LookupJoin, LookupJoinOper
 @dataclass(frozen=True, kw_only=True)
 class RememberingLookupJoin(LookupJoin):
     """
-    :ivar keys: the columns of the input by which a row is known again.
+    :ivar keys: the columns of the input that identify a row.
     """
 
     keys: tuple[int, ...]
@@ -32,7 +32,7 @@ class RememberingLookupJoin(LookupJoin):
 class RememberingLookupJoinOperator(
     LookupJoinOperator[RememberingLookupJoin], KeyedTableOperator[RememberingLookupJoin]
 ):
-    """State: key -> what its rows found, the newest last. Where columns are no key equal rows share one entry."""
+    """State: key -> what was found for its rows, the newest last. Without key columns, equal rows share one entry."""
 
     def setup(self, context: Any, output: Any) -> None:
         super().setup(context, output)
@@ -64,6 +64,6 @@ class RememberingLookupJoinOperator(
         self.join(rows, np.arange(len(rows)), found)
 
     def _looked_up(self, rows: Rows) -> list[Found]:
-        """What each row finds now."""
+        """What is found for each row now."""
         ids, found = self.looked_up(rows)
         return [found[id] for id in ids.tolist()]

@@ -28,17 +28,17 @@ LEFT, RIGHT = "left", "right"
 
 @dataclass(frozen=True, kw_only=True)
 class TemporalJoin(JoinConfig):
-    """A ``TemporalJoin`` node; ``kind`` is INNER or LEFT."""
+    """The description of a ``TemporalJoin`` node; ``kind`` is INNER or LEFT."""
 
     left_time: int
     right_time: int | None
-    """None: processing time, the newest version"""
+    """column of the versions' time; None: processing time, the newest version"""
     right_key: tuple[int, ...]
 
     @cached_property
     def equal(self) -> Equalities:
-        """Only what is equal to the key of the right table: a version is found by its key, and whether the rest holds
-        is asked afterwards."""
+        """Only equalities with the key of the right table: a version is found by its key, and the rest of the condition
+        is checked afterwards."""
         width = len(self.left)
         found = equalities(self.condition, width)
         places = [found.right.index(column) for column in self.right_key if column in found.right]
@@ -74,7 +74,7 @@ class TemporalJoin(JoinConfig):
 
 
 def emit_versions(operator: KeyedTableOperator[TemporalJoin], rows: Rows, versions: list[pa.Array], found: Ids) -> None:
-    """The left rows with their versions (positions, -1 for none), as far as the rest of the condition holds."""
+    """Emit the left rows with their versions (positions, -1 for none), if the rest of the condition holds."""
     config = operator.config
     asked = np.flatnonzero(found >= 0)
     if len(asked) and not always(config.equal.rest):

@@ -1,7 +1,7 @@
-"""The temporal join in event time: a left row waits for the watermark, then meets the version of its time.
+"""The temporal join in event time: a left row waits for the watermark, and is then joined with the version of its time.
 
-A version is valid from its time until the next one of its key. Versions that no row can ask for any more are removed:
-all of a key but the last one before the watermark, whenever the key is touched.
+A version is valid from its time until the next version of its key. Versions that no row can need any more are removed
+whenever their key is touched: all except the last one before the watermark.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from millrace.runtime.tables.event_time import millis, row_buffer, take_due
 from millrace.runtime.tables.joins.temporal_config import LEFT, RIGHT, TemporalJoin, emit_versions
 
 DELETED: Row = ()
-"""in place of a row: from here on there is none"""
+"""stands for a row: from this time on the key has no version"""
 
 
 class TemporalJoinOperator(KeyedTableOperator[TemporalJoin]):
@@ -38,7 +38,7 @@ class TemporalJoinOperator(KeyedTableOperator[TemporalJoin]):
         if input == 0:
             self._waiting.add(rows, millis(rows.batch.column(config.left_time)))
             return
-        # The row after an update is a version; that before it is one already.
+        # The new row of an update is a version; the old row is stored as one already.
         rows = rows.where(rows.kind_values() != UPDATE_BEFORE)
         assert config.right_time is not None
         times = millis(rows.batch.column(config.right_time)).tolist()
@@ -51,7 +51,7 @@ class TemporalJoinOperator(KeyedTableOperator[TemporalJoin]):
             self._needed(key)
 
     def _needed(self, key: Key) -> list[tuple[int, Row]]:
-        """The versions of a key in the order of time, without those that are out of reach; these are removed."""
+        """The versions of a key in the order of time. Versions that no row can need any more are removed."""
         versions = sorted(self._versions.items(key), key=lambda version: version[0])
         passed = sum(1 for time, _ in versions if time <= self.watermark)
         old, needed = versions[: max(0, passed - 1)], versions[max(0, passed - 1) :]
@@ -62,7 +62,7 @@ class TemporalJoinOperator(KeyedTableOperator[TemporalJoin]):
         return needed
 
     def advance(self, watermark: int) -> None:
-        # The versions before the former watermark are needed by late rows only, but those may be here.
+        # Versions before the former watermark are needed only by late rows, but such rows may be waiting.
         due = take_due(self._waiting, watermark)
         if due is None:
             return
@@ -95,8 +95,8 @@ class TemporalJoinOperator(KeyedTableOperator[TemporalJoin]):
 
 
 def _last_before(owners: Ids, valid_from: Ids, ids: Ids, times: Ids) -> Ids:
-    """For each (id, time) the position of the last version of that owner which is not later, -1 without. The versions
-    are in the order of owner and time."""
+    """For each (id, time) the position of the owner's last version that is not later; -1: there is none. The versions
+    are ordered by owner and time."""
     instants, ranks = np.unique(np.concatenate([valid_from, times]), return_inverse=True)
     versions = owners * len(instants) + ranks[: len(owners)]
     found = np.searchsorted(versions, ids * len(instants) + ranks[len(owners) :], "right") - 1

@@ -1,4 +1,4 @@
-"""UNNEST on columns: the elements of all arrays, maps or multisets of a batch, and the rows that they come from."""
+"""UNNEST on columns: the elements of all arrays, maps or multisets of a batch, with the rows that they come from."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from millrace.runtime.tables.columns.keys import Ids
 
 
 def unnest(column: pa.Array, data_type: DataType, ordinality: bool) -> tuple[Ids, list[pa.Array]]:
-    """(the row of each element, the columns of the elements). A NULL collection has none.
+    """(the row of each element, the columns of the elements). A NULL collection has no elements.
 
-    :param ordinality: a last column has the place of the element in its collection, from 1 on.
+    :param ordinality: add a last column with the index of the element in its collection, from 1.
     :raises TypeError: the type is no collection.
     """
     if not isinstance(data_type, (ArrayType, MapType, MultisetType)):
@@ -39,7 +39,7 @@ def _has_columns(data_type: DataType) -> bool:
 
 
 def _places(parents: Ids) -> Ids:
-    """Counts from 1 on within neighbours that are equal."""
+    """Counts from 1 within runs of equal neighbours."""
     first = np.ones(len(parents), bool)
     first[1:] = parents[1:] != parents[:-1]
     starts = np.flatnonzero(first)

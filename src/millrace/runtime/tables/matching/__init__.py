@@ -1,1 +1,1 @@
-"""MATCH_RECOGNIZE: what rows are kept as, what depends on the rows of a match, and the operator."""
+"""MATCH_RECOGNIZE on streams: the stored form of rows, the values that depend on a match, and the operator."""

@@ -25,7 +25,8 @@ Memory = tuple[Any, ...]
 
 
 class Running(ABC):
-    """One call. A row is a cell, made for whole batches; what the rows so far come to is a memory."""
+    """An aggregate over the rows of a match. A row contributes a cell, made for whole batches; the result for the rows
+    so far is a memory."""
 
     nothing: Memory
 
@@ -35,19 +36,19 @@ class Running(ABC):
 
     @abstractmethod
     def cells(self, columns: Sequence[pa.Array], length: int) -> list[Any]:
-        """The cells of a batch, of the values of ``inputs``."""
+        """The cells of a batch, made from the values of ``inputs``."""
 
     @abstractmethod
     def add(self, memory: Memory, cell: Any) -> Memory:
-        """The memory with one row more."""
+        """The memory with one more row."""
 
     @abstractmethod
     def values(self, memories: Sequence[Memory]) -> pa.Array:
-        """What each of them comes to."""
+        """The value of each memory."""
 
 
 class Folded(Running):
-    """An aggregate that is a few numbers, which each row adds to."""
+    """An aggregate whose memory is a few numbers, updated by each row."""
 
     def __init__(self, call: AggCall, folding: Folding) -> None:
         super().__init__(call)
@@ -71,13 +72,13 @@ class Folded(Running):
 
 
 class Gathered(Running):
-    """An aggregate that sees all its rows at once: DISTINCT, lists, functions of the user."""
+    """An aggregate that needs all its rows at once: DISTINCT, lists, the user's functions."""
 
     nothing = ()
 
     def __init__(self, call: AggCall, functions: FunctionRunner) -> None:
-        # The value of a line is that of its last row: one that does not count stands behind those of each match, which
-        # may have none.
+        # The value of a group is that of its last row. An uncounted row is appended to each match, because a match may
+        # have no rows.
         counted = replace(call, filter=call.filter or TRUE)
         super().__init__(counted)
         self._call = keeping_call(counted, _ALL, functions)
@@ -106,7 +107,7 @@ class Gathered(Running):
 
 
 def running(call: AggCall, functions: FunctionRunner) -> Running:
-    """How a call is computed.
+    """The computation of a call.
 
     :raises NotImplementedError: it cannot be used here.
     """

@@ -1,4 +1,4 @@
-"""Matches as Flink's automaton finds them, and what a stream keeps of them by key."""
+"""Finds matches with Flink's automaton, and stores its state by key."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ _SKIPS = {
     "TO LAST": SkipKind.SKIP_TO_LAST,
 }
 NUMBER = -1
-"""the last value of an event: the row's number among those that the automaton has taken"""
+"""index of an event's last value: the row's number among those that the automaton has taken"""
 MOST_KNOWN = 4_096
-"""matches so far whose aggregates are remembered"""
+"""the number of partial matches whose aggregates are remembered"""
 
 
 @dataclass
@@ -57,19 +57,19 @@ class Running:
 
 
 class AutomatonMachine(Machine):
-    """Parameters as those of ``Machine``."""
+    """Finds matches with Flink's automaton. Parameters as those of ``Machine``."""
 
     def __init__(self, matching: Matching, functions: FunctionRunner, evaluate: Evaluate) -> None:
         node = matching.node
         self._names = [_variable(part).name for part in _parts(node.pattern)]
-        # Flink takes SUBSET, and then finds no rows of one.
+        # Flink accepts SUBSET, and then finds no rows for one.
         super().__init__(matching, [(name, False) for name in self._names], functions, evaluate, ())
         self._memories = Memories(self.definitions)
         self._nfa = Nfa(_described(node, self._names, self.definitions, self._memories), timeouts=False)
 
     @property
     def window(self) -> int:
-        """ms; 0 without"""
+        """The longest time between the first and the last row of a match (ms); 0: no limit."""
         return self._nfa.window
 
     def new(self) -> Running:
@@ -138,10 +138,10 @@ def _quantifier(part: Repetition) -> Quantifier:
 
 
 class Memories:
-    """What aggregates come to over matches so far: with a row more, one is added to what was known.
+    """The aggregates of partial matches: with one more row, the aggregate of the match before is extended.
 
-    The rows of a match follow each other, so it is known by the number of its first one and its labels, as long as one
-    partition is looked at.
+    The rows of a match are consecutive, so a match is identified by the number of its first row and its labels, within
+    one partition.
     """
 
     def __init__(self, definitions: Defined) -> None:
@@ -149,11 +149,11 @@ class Memories:
         self._known: dict[tuple[int, bytes], Memory] = {}
 
     def forget(self) -> None:
-        """Another partition follows."""
+        """Forget all aggregates, because another partition follows."""
         self._known.clear()
 
     def of(self, rows: Sequence[Row], labels: bytes) -> Memory:
-        """The memory of these rows with their labels, of which there is at least one."""
+        """The memory of these rows, at least one, with their labels."""
         definitions, known, first = self._definitions, self._known, rows[0][NUMBER]
         nothing: Memory = definitions.nothing
         if not nothing:
@@ -171,7 +171,7 @@ class Memories:
 
 
 class OfRow(SimpleCondition):
-    """The definition of a variable that looks at the row alone."""
+    """The definition of a variable that depends on the row alone."""
 
     def __init__(self, definitions: Defined, label: int) -> None:
         self._definitions, self._label = definitions, label
@@ -181,7 +181,7 @@ class OfRow(SimpleCondition):
 
 
 class OfMatch(IterativeCondition):
-    """The definition of a variable that looks at the rows before."""
+    """The definition of a variable that depends on the rows before."""
 
     def __init__(self, definitions: Defined, names: Sequence[str], label: int, memories: Memories) -> None:
         self._definitions, self._names, self._label, self._memories = definitions, names, label, memories
@@ -200,7 +200,7 @@ class OfMatch(IterativeCondition):
 
 
 class AutomatonStates(MatchStates):
-    """The automaton's state of each partition that it knows something of."""
+    """The automaton's state of each partition with partial matches."""
 
     def __init__(self, machine: AutomatonMachine, states: KeyedValue) -> None:
         self._machine = machine

@@ -22,7 +22,7 @@ from millrace.runtime.tables.matching.aggregates import Memory
 from millrace.runtime.tables.matching.parts import Look, Part, value_of
 
 Evaluate = Callable[[Sequence[pa.Array], int], Evaluator]
-"""makes what computes expressions on columns"""
+"""makes an evaluator of expressions on columns"""
 
 _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     "=": operator.eq,
@@ -36,7 +36,7 @@ _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {"+": operator.add, "-": ope
 
 
 def compiled(expression: Rex, parts: Sequence[Part], evaluate: Evaluate) -> Look:
-    """The value of an expression over the values of parts, in the form of a cell."""
+    """A function that computes an expression over the values of parts, as a cell."""
     if isinstance(expression, Ref):
         return _of_part(parts[expression.index])
     if isinstance(expression, Literal):
@@ -76,11 +76,11 @@ def _on_columns(expression: Rex, parts: Sequence[Part], evaluate: Evaluate) -> L
 
 
 Made = Callable[[list[Look], Look], Look]
-"""(the arguments, the same on columns) -> the value"""
+"""(functions for the arguments, a function that computes the call on columns) -> a function for the value"""
 
 
 def _logical(decisive: bool) -> Callable[[Call, Sequence[DataType]], Made]:
-    """AND (False decides) or OR (True decides): what comes behind the value that decides is not computed."""
+    """AND (False decides) or OR (True decides): arguments after the deciding one are not computed."""
 
     def of(call: Call, types: Sequence[DataType]) -> Made:
         def made(args: list[Look], slow: Look) -> Look:

@@ -1,4 +1,4 @@
-"""DEFINE: what a row says alone, computed for whole batches, and what depends on the match, row by row."""
+"""DEFINE: conditions on the row alone are computed for whole batches, conditions on the match row by row."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from millrace.runtime.tables.matching.conditions import Evaluate, compiled
 from millrace.runtime.tables.matching.parts import MASK, Kept, Labels, Look, Parts
 
 Failures = dict[int, str]
-"""variable -> why its condition has no value for a row"""
+"""number of a variable -> why its condition has no value for a row"""
 
 
 class Defined(Definitions):
     """The definitions of all variables.
 
-    :param conditions: by variable.
+    :param conditions: the condition of each variable.
     """
 
     def __init__(self, conditions: dict[str, Rex], labels: Labels, kept: Kept, evaluate: Evaluate) -> None:
@@ -37,15 +37,15 @@ class Defined(Definitions):
         self.looks_back = any(not _is_near(part.expression) for part in self._parts.found)
         self.nothing = self._parts.aggregates.nothing
         self.rest_of: Sequence[Look | None] = [self._rests[number] for number in self._number]
-        """by label: what depends on the match"""
+        """for each label, the part of its condition that depends on the match; None: there is none"""
 
     def settle(self) -> None:
-        """All expressions are known."""
+        """Called when all expressions are known."""
         self.remember = self._parts.aggregates.settle()
 
     def masks(self, evaluator: Evaluator, length: int) -> list[Any]:
-        """For each row of a batch bits for the variables whose condition is TRUE as far as the row alone says; where
-        one fails for a row, with the reasons."""
+        """For each row of a batch a number with a bit for each variable whose condition on the row alone is TRUE; if a
+        condition fails for a row, with the reasons."""
         masks = [0] * length
         failures: dict[int, Failures] = {}
         for number, condition in enumerate(self._alone):
@@ -63,7 +63,7 @@ class Defined(Definitions):
         return masks
 
     def fits_alone(self, label: int, row: Row) -> bool:
-        """Whether a row can be taken as far as it alone says.
+        """Whether the condition on the row alone allows this label.
 
         :raises ValueError: the condition fails.
         """
@@ -100,14 +100,16 @@ def _one_by_one(
         try:
             values += evaluator.some_rows([row], condition).to_pylist()
         except (ValueError, ArithmeticError) as error:
-            # Nobody may ask whether this row is one of the variable.
+            # This row may not be tested as one of the variable.
             failures.setdefault(row, {})[number] = str(error) or str(problem)
             values.append(False)
     return values
 
 
 def _divided(condition: Rex | None, is_alone: Callable[[MatchPart], bool]) -> tuple[Rex | None, Rex | None]:
-    """(what the row says alone, over its columns; the rest, over parts), None for nothing to check."""
+    """(condition on the row alone, over its columns; the rest of the condition, over parts); None where there is
+    none.
+    """
     alone, rest = [], []
     for each in [] if condition is None else conjuncts(condition):
         if all(not isinstance(part, MatchPart) or is_alone(part) for part in walk(each)):
@@ -118,7 +120,7 @@ def _divided(condition: Rex | None, is_alone: Callable[[MatchPart], bool]) -> tu
 
 
 def _is_alone(own: tuple[int, ...], labels: Labels, part: MatchPart) -> bool:
-    """Whether a part is a value of the row that is looked at."""
+    """Whether a part is a value of the tested row."""
     if not isinstance(part, Navigation) or part.first or part.offset or part.shift:
         return False
     if isinstance(part.expression, Classifier):
@@ -128,7 +130,7 @@ def _is_alone(own: tuple[int, ...], labels: Labels, part: MatchPart) -> bool:
 
 
 def _is_near(part: MatchPart) -> bool:
-    """Whether a part is the same for all matches that the row may be in."""
+    """Whether a part is the same for all matches that the row may belong to."""
     if isinstance(part, MatchNumber):
         return True
     if isinstance(part, Classifier):

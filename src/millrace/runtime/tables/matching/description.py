@@ -1,4 +1,4 @@
-"""What an operator of MATCH_RECOGNIZE is told: the node of the plan, and which clock its rows follow."""
+"""The description of MATCH_RECOGNIZE for an operator: the node of the plan, and the clock of its rows."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class Matching:
 
     input: Schema
     node: Match
-    """its input is left out: a node without any"""
+    """the node, with an empty node in place of its input"""
 
     @property
     def time(self) -> int:
-        """The column that the rows are ordered by first."""
+        """Index of the column by which rows are ordered first."""
         first = self.node.order[0].expression
         assert isinstance(first, Ref)
         return first.index
@@ -33,7 +33,7 @@ class Matching:
         yield from self.node.measures
 
     def wrappers(self) -> Iterator[Any]:
-        """The wrappers of the user's functions that are called."""
+        """The wrappers of the user's functions in these expressions."""
         for expression in self.expressions():
             yield from wrappers_in(expression)
             for part in walk(expression):

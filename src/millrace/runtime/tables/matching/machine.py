@@ -1,4 +1,4 @@
-"""What makes matches of rows that come in order, in a stream and in Spark."""
+"""The base of both ways to find matches in rows that come in order, in a stream and in Spark."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ Subsets = Sequence[tuple[str, tuple[str, ...]]]
 
 
 class Machine(ABC):
-    """What all partitions share.
+    """Finds the matches of all partitions.
 
     :param symbols: the variable of each label of rows, and whether rows with it are excluded from the output.
-    :param functions: those of the user; open before the first row.
-    :param evaluate: makes what computes expressions on columns.
-    :param subsets: that have rows.
+    :param functions: the user's functions, open before the first row.
+    :param evaluate: makes an evaluator of expressions on columns.
+    :param subsets: the subsets that have rows.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Machine(ABC):
         self.output.settle()
 
     def rows(self, columns: Sequence[pa.Array], times: Ids) -> list[Row]:
-        """What is kept of the rows of a batch."""
+        """The stored form of the rows of a batch."""
         length = len(times)
         evaluator = self._evaluate(columns, length)
         masks = self.definitions.masks(evaluator, length)
@@ -60,12 +60,12 @@ class Machine(ABC):
 
     @abstractmethod
     def new(self) -> Any:
-        """A partition of which nothing is known."""
+        """A partition without rows."""
 
     @abstractmethod
     def search(self, key: Key, partition: Any, new: Sequence[Row], horizon: int | None, ended: bool) -> None:
-        """Take rows that follow, and add what is decided then to ``output``.
+        """Process the next rows of a partition, and add the matches that are decided to ``output``.
 
-        :param horizon: no row comes any more with a time (ms) before it; None: not known.
-        :param ended: no row comes any more.
+        :param horizon: a lower limit of the time of later rows (ms); None: not known.
+        :param ended: whether no row follows.
         """

@@ -1,4 +1,4 @@
-"""MATCH_RECOGNIZE of a stream: rows wait for the watermark, and are then looked at in their order."""
+"""The operator of MATCH_RECOGNIZE: rows wait for the watermark, and are then processed in their order."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from millrace.runtime.tables.matching.states import MatchStates
 
 @dataclass(frozen=True, kw_only=True)
 class Match(TableConfig):
-    """A ``Match`` node."""
+    """The description of a ``Match`` node."""
 
     matching: Matching
     event_time: bool
-    """whether the column of the order is a time attribute of event time; else it is one of processing time"""
+    """whether the column of the order is an event-time attribute; else it is a processing-time attribute"""
 
     def wrappers(self) -> Any:
         return self.matching.wrappers()
@@ -44,7 +44,7 @@ class MatchOperator(KeyedTableOperator[Match]):
         super().setup(context, output)
         matching, node = self.config.matching, self.config.matching.node
         self._machine, self._states = self._made()
-        # In processing time the first key is when a row came.
+        # In processing time the first sort key is the time of arrival.
         self._order = node.order if self.config.event_time else node.order[1:]
         types = [arrow_type(column.type) for column in matching.input]
         self._waiting = row_buffer(self.backend, "rows", types, node.partition)
@@ -52,7 +52,7 @@ class MatchOperator(KeyedTableOperator[Match]):
         self._holds = node.within or 0 if ROWTIME in times and node.standard else 0
 
     def _made(self) -> tuple[Machine, MatchStates]:
-        # State has no time to live, as in Flink: a part of what is known of a partition would be worth nothing.
+        # As in Flink, the state has no time to live: a part of a partition's state would be useless.
         matching = self.config.matching
         if matching.node.standard:
             standard = StandardMachine(matching, self.functions, self.evaluator)
@@ -66,7 +66,8 @@ class MatchOperator(KeyedTableOperator[Match]):
         self.late = self.context.runtime.get_metrics_group().counter("numLateRecordsDropped")
 
     def passed_on(self, watermark: int) -> int:
-        """A match may be decided when its time has long passed, but within the window."""
+        """The watermark, lowered by the window: a match may be decided when its time has long passed, but within the
+        window."""
         return watermark if watermark == MAX_WATERMARK else watermark - self._holds
 
     # -- rows and time ----------------------------------------------------------------------------------------------
@@ -103,7 +104,7 @@ class MatchOperator(KeyedTableOperator[Match]):
         self._emit()
 
     def _release(self, until: int, horizon: int) -> None:
-        """Look at the rows that waited. No row comes any more with a time before ``horizon``."""
+        """Process the rows that waited. Later rows have no time before ``horizon`` (ms)."""
         due = take_due(self._waiting, until)
         if due is None:
             return
@@ -133,7 +134,8 @@ class MatchOperator(KeyedTableOperator[Match]):
     # -- one partition ----------------------------------------------------------------------------------------------
 
     def _search(self, key: Key, new: Sequence[Row], horizon: int | None, ended: bool) -> None:
-        """Look again when time decides, at the latest at the end of the input."""
+        """Search for matches of a key, and plan the next search for when time decides something, at the latest at the
+        end of the input."""
         due = self._states.search(key, new, horizon, ended)
         events = self.backend.event_timers
         if due is None:

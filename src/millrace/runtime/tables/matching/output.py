@@ -1,4 +1,4 @@
-"""The rows that matches give."""
+"""The output rows of matches."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from millrace.runtime.tables.matching.parts import Kept, Labels, Parts
 
 
 class Output:
-    """Takes what is found of many matches, and makes columns of it at once."""
+    """Collects the matches that are found, and makes columns of them at once."""
 
     def __init__(
         self, matching: Matching, labels: Labels, excluded: Sequence[bool], kept: Kept, evaluate: Evaluate
@@ -46,16 +46,16 @@ class Output:
 
     @property
     def length(self) -> int:
-        """How many rows there are to take."""
+        """The number of collected output rows."""
         return len(self._keys)
 
     def settle(self) -> None:
-        """All expressions are known."""
+        """Called when all expressions are known."""
         self._remember = self._parts.aggregates.settle()
         self._nothing = self._parts.aggregates.nothing
 
     def add(self, key: Key, found: Found) -> None:
-        """The rows of a match, or a row that is in none."""
+        """Add the rows of a match, or a row that is in no match."""
         labels, rows, start = found.labels, found.rows, found.start
         if not labels:
             if labels is None or not self._omits_empty:
@@ -76,7 +76,7 @@ class Output:
                 self._row(key, found, labels[: place + 1], memory, final, True)
 
     def _final(self, found: Found, labels: bytes) -> list[Any]:
-        """What the whole match gives for each part; not looked at for those that are not final."""
+        """The value of each final part for the whole match; None for other parts."""
         memory = self._nothing
         if memory and any(part.is_final for part in self._parts.found):
             for place, label in enumerate(labels):
@@ -100,7 +100,7 @@ class Output:
                 seen.append(part.look(found.rows, at, labels, memory, found.number))
 
     def take(self) -> tuple[list[pa.Array], int]:
-        """(the columns of all that was added, how many rows), once."""
+        """Take all collected rows: (columns, number of rows)."""
         length = len(self._keys)
         if not length:
             return [], 0

@@ -1,4 +1,4 @@
-"""What depends on the rows of a match, as functions of the rows and their labels."""
+"""The values that depend on the rows of a match, as functions of the rows and their labels."""
 
 from __future__ import annotations
 
@@ -23,16 +23,15 @@ from millrace.runtime.tables.columns.row_codec import cell_column, cell_values
 from millrace.runtime.tables.matching.aggregates import Memory, Running, running
 
 Look = Callable[[Sequence[Row], int, bytes, Memory, int], Any]
-"""(rows, the place of the last row of the match so far, its labels, memories of the aggregates, number of the match) ->
-a value in the form of a cell, or of an aggregate its memory"""
+"""(rows, index of the match's last row so far, its labels, memories of the aggregates, number of the match) -> a value
+as a cell, or the memory of an aggregate"""
 
 TIME, MASK, FIRST_CELL = 0, 1, 2
-"""What a row that is kept begins with: its time in ms, and for which variables it can be taken as far as it alone
-says."""
+"""What a stored row begins with: its time (ms), and a bit mask of the variables that the row alone allows."""
 
 
 class Kept:
-    """What is kept of each row: values of expressions over its columns, and cells of aggregates."""
+    """The content of stored rows: values of expressions over the columns, and cells of aggregates."""
 
     def __init__(self, functions: FunctionRunner) -> None:
         self.functions = functions
@@ -41,13 +40,14 @@ class Kept:
         self._known: list[MatchAggregate] = []
 
     def cell(self, expression: Rex) -> int:
-        """Where the value of an expression is in the row. All are asked for before the first row is made."""
+        """The index of an expression's value in a stored row. To be called for all expressions before the first row is
+        made."""
         if expression not in self.expressions:
             self.expressions.append(expression)
         return FIRST_CELL + self.expressions.index(expression)
 
     def aggregate(self, part: MatchAggregate) -> int:
-        """The number of an aggregate; its cell stands behind the values, at that of them plus its number."""
+        """The number of an aggregate; its cell is at ``FIRST_CELL`` plus the number of expressions plus this number."""
         for number, known in enumerate(self._known):
             if known.call == part.call:
                 return number
@@ -63,20 +63,20 @@ class Part:
         self.expression = expression
         self.look = look
         self.values = values
-        """what ``look`` has given several times, as a column"""
+        """converts several results of ``look`` to a column"""
         self.is_final = bool(getattr(expression, "final", False)) or isinstance(expression, MatchRowtime)
 
 
 class Labels:
-    """What labels mean: symbols of the automaton and the variables and subsets that they belong to."""
+    """The labels of rows: symbols of the automaton, and the variables and subsets that they belong to."""
 
     def __init__(self, symbols: Sequence[str], subsets: Iterable[tuple[str, tuple[str, ...]]]) -> None:
         self.names = tuple(symbols)
-        """of the variable, by label"""
+        """name of the variable for each label"""
         self._members = dict(subsets)
 
     def of(self, variable: str | None) -> tuple[int, ...] | None:
-        """The labels of a variable or subset; None: all."""
+        """The labels of a variable or subset; None: all labels."""
         if variable is None:
             return None
         members = self._members.get(variable, (variable,))
@@ -84,7 +84,7 @@ class Labels:
 
 
 class Aggregates:
-    """The aggregates of definitions, or of measures: how a memory changes with a row."""
+    """The aggregates of definitions, or of measures, and how a row changes their memory."""
 
     def __init__(self, kept: Kept) -> None:
         self._kept = kept
@@ -95,14 +95,14 @@ class Aggregates:
         return tuple(self._kept.aggregates[number].nothing for number, _ in self._numbers)
 
     def place(self, part: MatchAggregate, labels: tuple[int, ...] | None) -> tuple[int, Running]:
-        """The place of an aggregate over the rows with these labels in the memory."""
+        """(index in the memory, aggregate) for an aggregate over the rows with these labels."""
         number = self._kept.aggregate(part)
         if (number, labels) not in self._numbers:
             self._numbers.append((number, labels))
         return self._numbers.index((number, labels)), self._kept.aggregates[number]
 
     def settle(self) -> Callable[[Memory, Row, int], Memory]:
-        """(memory, row, its label) -> the memory with it; asked for when all expressions are known."""
+        """(memory, row, its label) -> the memory with the row. To be called when all expressions are known."""
         first = FIRST_CELL + len(self._kept.expressions)
         steps = [(self._kept.aggregates[number].add, first + number, labels) for number, labels in self._numbers]
 
@@ -118,7 +118,7 @@ class Aggregates:
 
 
 class Parts:
-    """The parts of some expressions, which refer to them as columns afterwards."""
+    """The distinct parts of some expressions, which then refer to them as columns."""
 
     def __init__(self, kept: Kept, labels: Labels) -> None:
         self.found: list[Part] = []
@@ -170,7 +170,7 @@ class Parts:
 
 
 Find = Callable[[bytes], "int | None"]
-"""labels -> the place of a row, counted from the first one of the match; None: there is none"""
+"""labels -> index of a row, counted from the first row of the match; None: there is none"""
 
 
 def _value(find: Find, cell: int) -> Look:
@@ -234,5 +234,5 @@ def _classifier(labels: Labels, wanted: tuple[int, ...] | None) -> Look:
 
 
 def value_of(part: Part, seen: Any) -> Any:
-    """What a part has seen once, as the value of a cell."""
+    """A single result of a part as the value of a cell."""
     return cell_values(part.values([seen]))[0]

@@ -1,4 +1,4 @@
-"""Matches as the SQL standard has them, and what a stream keeps of them by key."""
+"""Finds matches as the SQL standard defines them, and stores the search by key."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from millrace.runtime.tables.state import KeyedMap, KeyedValue
 
 
 class StandardMachine(Machine):
-    """Parameters as those of ``Machine``."""
+    """Finds matches as the SQL standard defines them. Parameters as those of ``Machine``."""
 
     def __init__(self, matching: Matching, functions: FunctionRunner, evaluate: Evaluate) -> None:
         node = matching.node
@@ -43,7 +43,7 @@ class StandardMachine(Machine):
             node.empty == WITH_UNMATCHED,
         )
         self.remembers = self._matcher.only_at_start or any(isinstance(part, MatchNumber) for part in parts)
-        """whether a partition counts for something when none of its rows is of interest any more"""
+        """whether a partition must be remembered when none of its rows is needed any more"""
 
     def new(self) -> Partition:
         return Partition()
@@ -55,14 +55,14 @@ class StandardMachine(Machine):
 
 
 class StandardStates(MatchStates):
-    """The rows that a match may still begin with or go on with, and how far the search has come."""
+    """The rows with which a match may still begin or continue, and the progress of the search."""
 
     def __init__(self, machine: StandardMachine, rows: KeyedMap, searches: KeyedValue, within: int | None) -> None:
         self._machine = machine
         self._rows = rows
-        """key -> number of a row in its partition -> what is kept of it"""
+        """key -> number of a row in its partition -> stored row"""
         self._searches = searches
-        """key -> how far the search has come"""
+        """key -> progress of the search"""
         self._within = within
 
     def search(self, key: Key, new: Sequence[Row], horizon: int | None, ended: bool) -> int | None:
@@ -88,10 +88,10 @@ class StandardStates(MatchStates):
         return Partition(rows, base, start, fed, made, best, found, covered)
 
     def _store(self, key: Key, partition: Partition, before: int, first: int) -> None:
-        """Write what has changed.
+        """Store the changes of a partition.
 
-        :param before: the number of the first row that state has.
-        :param first: that of the first row that it has not.
+        :param before: number of the first row in state.
+        :param first: number of the first row that is not in state yet.
         """
         for number in range(before, min(partition.base, first)):
             self._rows.remove(key, number)

@@ -1,4 +1,4 @@
-"""What a stream keeps of the partitions between two batches."""
+"""The base of the state of partitions between two batches."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from millrace.runtime.tables.columns.keys import Key
 
 
 class MatchStates(ABC):
-    """The states of all partitions of a subtask."""
+    """The state of all partitions of a subtask."""
 
     ENDLESS: ClassVar[int] = MAX_WATERMARK
 
     @abstractmethod
     def search(self, key: Key, new: Sequence[Row], horizon: int | None, ended: bool) -> int | None:
-        """Take rows of a partition that follow. Parameters as those of ``Machine.search``.
+        """Process the next rows of a partition. Parameters as those of ``Machine.search``.
 
-        :return: when (ms) time alone decides something: no row comes any more that is before. ``ENDLESS``: at the end
-            of the input; None: nothing is open.
+        :return: the time (ms) at which something is decided without further rows. ``ENDLESS``: at the end of the input;
+            None: nothing is open.
         """

@@ -1,1 +1,1 @@
-"""Operators that order rows: Top-N, sorting, limits, deduplication."""
+"""Operators on ordered rows: Top-N, sorting, limits, deduplication."""

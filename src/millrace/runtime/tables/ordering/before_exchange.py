@@ -1,4 +1,4 @@
-"""Rows that their own batch keeps out of the result are left out before they travel to the task of their key."""
+"""Drops rows that can't be in the result because of other rows of their batch, before rows are sent by key."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class BestOfBatch(Thinning):
 
 @dataclass(frozen=True)
 class FirstOfBatch(Thinning):
-    """For ``Rank`` of insertions: the first rows of each partition."""
+    """For ``Rank`` with insertions only: the first rows of each partition."""
 
     partition: tuple[int, ...]
     order: tuple[SortKey, ...]
@@ -56,6 +56,6 @@ class FirstOfBatch(Thinning):
 def first_of_batch(
     partition: tuple[int, ...], order: tuple[SortKey, ...], function: str, last: int
 ) -> FirstOfBatch | None:
-    """How ``Rank`` thins rows out; None if its order has to be computed by what a task knows."""
+    """The thinning for ``Rank``; None: its order depends on what only a task knows."""
     plain = all(isinstance(key.expression, Ref) for key in order)
     return FirstOfBatch(partition, order, function, last) if plain else None

@@ -1,4 +1,4 @@
-"""ORDER BY anything at the end of bounded input: the table that the changes have made, in order."""
+"""ORDER BY any columns at the end of bounded input: the final table, in order."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from millrace.runtime.tables.ordering.temporal_sort import ONLY_KEY
 
 @dataclass(frozen=True, kw_only=True)
 class BoundedSort(TableConfig):
-    """A ``Sort`` node over a stream that ends. Nothing comes out before."""
+    """A ``Sort`` node over a stream that ends. Nothing is emitted before the end."""
 
     input: Schema
     keys: tuple[SortKey, ...]
@@ -34,7 +34,7 @@ class BoundedSortOperator(KeyedTableOperator[BoundedSort]):
     def setup(self, context: Any, output: Any) -> None:
         super().setup(context, output)
         self._rows = self.keyed_map("rows")
-        """row -> how often it is there"""
+        """row -> number of its copies"""
         self._codec = RowCodec([arrow_type(column.type) for column in self.config.input])
 
     def receive(self, rows: Rows, input: int) -> None:

@@ -1,8 +1,8 @@
-"""ON CONFLICT DO ERROR and DO NOTHING over rows that change: which row of a primary key a sink gets.
+"""ON CONFLICT DO ERROR and DO NOTHING over changing rows: which row of a primary key a sink gets.
 
-Changes come from several tasks, so for a moment two rows may have a key though only one has it in the table. Between
-two watermarks this is not judged: each change carries the watermark of the task that made it, and all changes up to one
-watermark are put together when it has come from everywhere.
+Changes come from several tasks, so for a moment two rows may have the same key although the table has only one. This is
+not judged between two watermarks: each change carries the watermark of the task that made it, and all changes up to one
+watermark are combined when it has arrived from all tasks.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from millrace.runtime.tables.row_per_key import RowPerKeyOperator
 
 ROW, WAITING = "row", "waiting changes"
 _Change = tuple[bool, Row]
-"""whether it adds the row, the row"""
+"""(whether the change adds the row, the row)"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Stamp(TableConfig):
-    """Rows with the watermark of their task as a last column (ms)."""
+    """Adds the watermark of the task (ms) to rows as a last column."""
 
     passes_rows = True
 
@@ -47,26 +47,26 @@ class StampOperator(TableOperator[Stamp]):
 
 @dataclass(frozen=True, kw_only=True)
 class Conflicts(TableConfig):
-    """The input has what ``Stamp`` gives; the result is upserts without its column."""
+    """The input is the output of ``Stamp``; the result is upserts without the added column."""
 
     keys: tuple[int, ...]
     """the primary key of the sink"""
     types: tuple[DataType, ...]
-    """of all columns but the last"""
+    """types of all columns but the last"""
     unique: tuple[int, ...] | None
-    """columns by which the changes know their rows; None: by all columns"""
+    """columns by which the changes identify rows; None: by all columns"""
     compared: tuple[int, ...] | None = None
-    """the columns by which rows are equal; None: all"""
+    """columns in which equal rows agree; None: all"""
     problem: str | None = None
-    """what the error says of two rows with a key, before the key; None: the first one stays"""
+    """the beginning of the error for two rows with one key, which follows; None: no error, the first row stays"""
 
     def operator(self) -> ConflictsOperator:
         return ConflictsOperator(self)
 
 
 class ConflictsOperator(RowPerKeyOperator[Conflicts]):
-    """State: primary key -> the row that the sink has; watermark -> primary key -> the changes that wait for a later
-    one."""
+    """State: primary key -> the row that the sink has; watermark (ms) -> primary key -> changes that wait for a later
+    watermark."""
 
     def setup(self, context: Any, output: Any) -> None:
         super().setup(context, output)
@@ -75,7 +75,8 @@ class ConflictsOperator(RowPerKeyOperator[Conflicts]):
         self._row = self.keyed_value(ROW)
         self._waiting: Any = self.backend.table_of(WAITING, WindowTable.kind)
         self._least: dict[Key, int] = {}
-        """of keys that had waiting changes in a restored state: what comes now came after them, whatever it says"""
+        """key -> watermark (ms) of its restored waiting changes: new changes of the key are later, whatever their own
+        watermark says"""
 
     def open(self) -> None:
         super().open()
@@ -111,7 +112,7 @@ class ConflictsOperator(RowPerKeyOperator[Conflicts]):
             self._waiting.put(stamp, key, tuple(waiting))
 
     def _add(self, waiting: list[_Change], change: _Change) -> None:
-        """A change, unless it takes back one that waits for the same watermark: then neither was ever there."""
+        """Add a change, unless it cancels a change that waits for the same watermark; then both are dropped."""
         adds, row = change
         for place, (added, known) in enumerate(waiting):
             if added != adds and self._compared(known) == self._compared(row):

@@ -1,4 +1,4 @@
-"""One row of each key: the first or the last, by the time of a column or by arrival."""
+"""One row per key: the first or the last, by a time column or by arrival."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ ROW, SEEN = "row", "seen"
 
 @dataclass(frozen=True, kw_only=True)
 class Deduplicate(TableConfig):
-    """The input has insertions only. The first row by arrival never changes; all others may, until a better one comes:
-    a row of the same time is better if the last is wanted."""
+    """The input has insertions only. The first row by arrival never changes; in all other cases a better row may
+    replace it. Of rows with the same time the later one is better if the last row is wanted."""
 
     keys: tuple[int, ...]
     types: tuple[DataType, ...]
-    """of all columns of the input"""
+    """types of all columns of the input"""
     last: bool
     time: int | None = None
-    """the column whose time decides; None: the order of arrival"""
+    """index of the time column that decides; None: the order of arrival"""
     number: bool = False
     """whether the rank, always 1, is a column of the result (BIGINT)"""
     before: bool = True
@@ -47,7 +47,7 @@ class Deduplicate(TableConfig):
 
     @property
     def keeps_no_rows(self) -> bool:
-        """Whether only the keys are stored."""
+        """Whether only keys are stored, without rows."""
         return self.time is None and not self.last
 
     def stored(self) -> tuple[StoredCalls, tuple[Any, ...]] | None:
@@ -55,7 +55,7 @@ class Deduplicate(TableConfig):
 
 
 class FirstRowOperator(KeyedTableOperator[Deduplicate]):
-    """Lets the first row of each key pass, and keeps nothing but that there was one."""
+    """Emits the first row of each key, and stores only the key."""
 
     def setup(self, context: Any, output: Any) -> None:
         super().setup(context, output)
@@ -73,14 +73,14 @@ class FirstRowOperator(KeyedTableOperator[Deduplicate]):
         self.emit_rows(with_number(first) if self.config.number else first)
 
     def received(self, rows: Rows, new: Ids) -> Rows:
-        """What goes on of rows.
+        """The rows to emit.
 
-        :param new: those whose keys were not there before.
+        :param new: numbers of the rows with new keys.
         """
         return rows if len(new) == len(rows) else rows.take(new)
 
     def _new(self, columns: Sequence[pa.Array], length: int) -> Ids:
-        """The first rows of the keys that were not seen before, which are now."""
+        """The numbers of the first rows of new keys; the keys are stored."""
         grouped = group(columns, length)
         get, put = self._seen.get, self._seen.put
         new = [place for place, key in enumerate(grouped.keys) if get(key) is None]
@@ -91,10 +91,11 @@ class FirstRowOperator(KeyedTableOperator[Deduplicate]):
 
 @dataclass(frozen=True, kw_only=True)
 class OneRow(Deduplicate):
-    """Before a sink with ON CONFLICT DO ERROR: the input has insertions only, and a second row of a key is an error."""
+    """Stands before a sink with ON CONFLICT DO ERROR: the input has insertions only, and a second row of a key is an
+    error."""
 
     problem: str
-    """what the error says, before the key"""
+    """the beginning of the error, before the key"""
 
     def operator(self) -> TableOperator[Any]:
         return OneRowOperator(self)
@@ -112,7 +113,7 @@ class OneRowOperator(FirstRowOperator):
 
 
 class DeduplicateOperator(RowPerKeyOperator[Deduplicate]):
-    """With rows in columns where they are in memory and never expire, else as entries of keyed state."""
+    """Stores rows in columns if state is in memory and never expires, else as state entries."""
 
     def setup(self, context: Any, output: Any) -> None:
         super().setup(context, output)
@@ -173,5 +174,5 @@ class DeduplicateOperator(RowPerKeyOperator[Deduplicate]):
 
 
 def with_number(rows: Rows) -> Rows:
-    """With the rank of the only row of a key."""
+    """The rows with their rank 1 as a last column."""
     return rows.with_columns([*rows.columns, pa.array(np.ones(len(rows), np.int64))])

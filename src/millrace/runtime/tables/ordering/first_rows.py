@@ -1,7 +1,8 @@
-"""The rows of each partition that rank among the first, in columns, of an input that has insertions only.
+"""The first-ranked rows of each partition, in columns, for an input with insertions only.
 
-A batch is cut to the rows that could be among the first, these are ranked together with what the state has for their
-partitions, and what a slice changes is found by ranking the partitions that have new rows: as they were, as they are.
+A batch is reduced to the rows that could be among the first, and these are ranked together with the stored rows of
+their partitions. The changes of a slice are found by ranking the changed partitions twice: with their old and their new
+rows.
 """
 
 from __future__ import annotations
@@ -22,13 +23,14 @@ from millrace.runtime.tables.indexed_rows import at_positions
 from millrace.runtime.tables.replaced_rows import ReplacedRows
 
 Ranking = Callable[[Ids, Sequence[pa.Array]], tuple[Ids, Ids]]
-"""(group of each row, columns) -> (rows by group and order, the rank of each of them)"""
+"""(group of each row, columns) -> (row numbers by group and order, the rank of each)"""
 
 
 class FirstOfKey(ReplacedRows):
-    """The first rows of each key. In a savepoint ((row, rank), ...) at the key, in their order.
+    """The first rows of each key. In a savepoint they are ((row, rank), ...) at the key, in their order.
 
-    :param rank: how they are ordered, :param needed: the columns that the order reads.
+    :param rank: computes ranks.
+    :param needed: the columns that the order reads.
     """
 
     def __init__(
@@ -43,9 +45,9 @@ class FirstOfKey(ReplacedRows):
         return np.sort(self.of_same_keys(new, self.find)[1])
 
     def of_same_keys(self, rows: Ids, find: Callable[..., tuple[Ids, Ids]]) -> tuple[Ids, Ids]:
-        """(number of the key, row) of all rows that have the keys of some, by key and by arrival.
+        """(number of the key, row number) for all rows with the same keys as ``rows``, by key and by arrival.
 
-        :param find: the method that says which rows count.
+        :param find: the method that finds the rows to include.
         """
         keys = self.take(rows, self._found_by)
         where = pa.array(group_ids(keys, len(rows))[1])
@@ -58,7 +60,8 @@ class FirstOfKey(ReplacedRows):
 
     @classmethod
     def told(cls, types: bytes, found_by: Sequence[int]) -> FirstOfKey:
-        """One that does not know the order: its ranks are those of arrival, and are worked out again where rows go."""
+        """A table that does not know the order: its ranks are those of arrival, and are computed again where the rows
+        are used."""
         return cls(types_of(types), found_by, _by_arrival, ())
 
     def batch_of(self, entries: dict[Any, Any]) -> pa.RecordBatch | None:
@@ -77,11 +80,11 @@ class FirstOfKey(ReplacedRows):
         return {key: tuple(top) for key, top in found.items()}
 
     def ranked(self, numbers: Ids, owners: Ids) -> tuple[Ids, Ids]:
-        """(rows by group and order, the rank of each of them); the rows are told by their place in ``numbers``."""
+        """(row numbers by group and order, the rank of each); rows are given by their indexes in ``numbers``."""
         return self._rank(owners, self.wide(self.take(numbers, self.needed)))
 
     def wide(self, columns: Sequence[pa.Array]) -> list[pa.Array]:
-        """The columns that the order reads at their places, None at the others."""
+        """The columns that the order reads at their indexes, None at the others."""
         found: list[pa.Array] = [None] * len(self.types)
         for place, column in zip(self.needed, columns):
             found[place] = column
@@ -98,16 +101,17 @@ class _Places(NamedTuple):
     """Rows of the result."""
 
     owners: Ids
-    """the partition of each"""
+    """the partition of each row"""
     ranks: Ids
     rows: Ids
 
 
 class FirstRows:
-    """What ``Rank`` does with insertions only, where all state is in memory and never expires.
+    """The implementation of ``Rank`` for insertions only, with all state in memory and without expiry.
 
     :param wanted: the first and the last rank of the result.
-    :param number: whether the rank is a column of it, :param by_place: whether each rank is of one row.
+    :param number: whether the rank is a column of the result.
+    :param by_place: whether each rank belongs to one row only.
     """
 
     def __init__(
@@ -127,7 +131,7 @@ class FirstRows:
         self._by_place = by_place
 
     def update(self, rows: Rows) -> None:
-        """Rows of a batch of which none ranks too low in the batch alone."""
+        """Add the rows of a batch, of which none ranks too low within the batch."""
         table, columns = self.table, rows.columns
         ids, first = group_ids([columns[place] for place in self._partition], len(rows))
         where = pa.array(first)
@@ -136,7 +140,7 @@ class FirstRows:
         owners, numbers = table.find(hashes, at_positions(keys))
         batch = rows.batch
         if len(numbers):
-            # What is known comes first: of equal rows the earlier one does.
+            # Stored rows come first: of equal rows the earlier one ranks higher.
             known = table.take(numbers, table.needed)
             both = [pa.concat_arrays([one, columns[place]]) for one, place in zip(known, table.needed)]
             order, ranks = self._rank(np.concatenate([owners, ids]), table.wide(both))
@@ -148,9 +152,9 @@ class FirstRows:
         table.add(batch, hashes[ids])
 
     def changes(self, before: bool) -> Iterator[Rows]:
-        """What has changed since the last call.
+        """The changes since the last call.
 
-        :param before: whether an update has the old row (-U), too.
+        :param before: whether an update includes the old row (-U).
         """
         table = self.table
         new = table.new()
@@ -166,7 +170,7 @@ class FirstRows:
         table.settle()
 
     def _result(self, chosen: Any, owners: Ids, numbers: Ids) -> _Places:
-        """What the result has if these rows are there."""
+        """The result for these rows."""
         owners, numbers = owners[chosen], numbers[chosen]
         order, ranks = self.table.ranked(numbers, owners)
         wanted = (ranks >= self._first) & (ranks <= self._last)
@@ -174,7 +178,7 @@ class FirstRows:
         return _Places(owners[order], ranks[wanted], numbers[order])
 
     def _of_places(self, was: _Places, now: _Places, before: bool) -> tuple[Ids, Ids, Kinds]:
-        """Each place of a ranking has one row, which may be another one now."""
+        """The changes where each rank belongs to one row, which may have been replaced."""
         stride = self._last + 1
         mine, theirs = (each.owners * stride + each.ranks for each in (was, now))
         places = np.union1d(mine, theirs)
@@ -189,7 +193,7 @@ class FirstRows:
         return np.concatenate([old, new])[chosen], np.tile(places % stride, 2)[chosen], kinds
 
     def _of_rows(self, was: _Places, now: _Places) -> tuple[Ids, Ids, Kinds]:
-        """Rows come and go, if the rank is a column with it."""
+        """The changes as rows that are removed and added, for ranks that are a column."""
         stride = self._last + 1
         mine, theirs = ((each.rows * stride + each.ranks if self._number else each.rows) for each in (was, now))
         gone, come = ~np.isin(mine, theirs), ~np.isin(theirs, mine)

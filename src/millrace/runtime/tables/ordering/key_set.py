@@ -1,4 +1,4 @@
-"""Keys that have been seen, in columns."""
+"""The set of keys seen, in columns."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from millrace.runtime.tables.indexed_rows import AddedRows, at_positions
 
 
 class SeenKeys(AddedRows):
-    """Keys that were seen stay so. In a savepoint each has the value True."""
+    """A set of keys; keys are never removed. In a savepoint each key has the value True."""
 
     kind = ValueTable.kind
 
@@ -26,9 +26,9 @@ class SeenKeys(AddedRows):
         self._types = types
 
     def new(self, columns: Sequence[pa.Array], length: int) -> Ids:
-        """The first rows of the keys that were not seen before, which are now.
+        """The numbers of the first rows of new keys; the keys are added to the set.
 
-        :param columns: the key of each row.
+        :param columns: the key columns of the rows.
         """
         first = group_ids(columns, length)[1]
         where = pa.array(first)

@@ -1,4 +1,4 @@
-"""The row that each key has, in columns: what a batch replaces and a slice changes is found without Python per key."""
+"""The present row of each key, in columns: replacements and changes are found without Python per key."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from millrace.runtime.tables.replaced_rows import ReplacedRows
 class RowOfKey(ReplacedRows):
     """One row for each key. In a savepoint it is (time, row) at the key.
 
-    :param time: the column whose time decides, None without.
+    :param time: index of the time column that decides; None: the order of arrival decides.
     """
 
     def __init__(self, types: Sequence[pa.DataType], found_by: Sequence[int], time: int | None) -> None:
@@ -51,7 +51,7 @@ class RowOfKey(ReplacedRows):
 
 
 class LatestRows:
-    """What ``Deduplicate`` does where all state is in memory and never expires."""
+    """The implementation of ``Deduplicate`` for state in memory that never expires."""
 
     def __init__(self, table: RowOfKey, keys: Sequence[int], time: int | None, last: bool) -> None:
         self.table = table
@@ -61,13 +61,13 @@ class LatestRows:
         self._clear()
 
     def _clear(self) -> None:
-        # Of each row since the last changes: the row that its key had before them, -1 for none, and its place in them,
-        # which is that of the first row that they had for the key.
+        # For each row added since the last changes: the row that its key had before (-1 for none), and its position in
+        # the changes, which is that of the first row added for the key.
         self._old: Ids = np.zeros(0, np.int64)
         self._places: Ids = np.zeros(0, np.int64)
 
     def update(self, rows: Rows) -> None:
-        """Let the rows of a batch, insertions only, take the places of those that they are better than."""
+        """Let the rows of a batch of insertions replace the present rows of their keys, where they are better."""
         table, columns = self.table, rows.columns
         ids, first = group_ids([columns[place] for place in self._keys], len(rows))
         times = None if self._time is None else millis(columns[self._time])
@@ -88,7 +88,7 @@ class LatestRows:
         table.add(rows.batch.take(pa.array(best)), hashes)
 
     def _note(self, known: Ids) -> None:
-        """Rows will be added in place of these."""
+        """Note the present rows (-1 for none) that are about to be replaced."""
         table = self.table
         again = known >= table.settled
         since = known[again] - table.settled
@@ -98,9 +98,9 @@ class LatestRows:
         self._places = np.concatenate([self._places, places])
 
     def changes(self, before: bool) -> Iterator[Rows]:
-        """What has changed since the last call.
+        """The changes since the last call.
 
-        :param before: whether an update has the old row (-U), too.
+        :param before: whether an update includes the old row (-U).
         """
         table = self.table
         new = table.new()
@@ -122,11 +122,11 @@ class LatestRows:
 def best_rows(ids: Ids, count: int, times: Ids | None, last: bool) -> Ids:
     """The first or last row of each group by time; of those with the same time the first or last to arrive.
 
-    :param times: None: by arrival.
+    :param times: time of each row (ms); None: by arrival.
     """
     order = np.arange(len(ids)) if times is None else np.argsort(times, kind="stable")
     best = np.empty(count, np.int64)
-    # What is assigned last stays.
+    # The last assignment of a group remains.
     chosen = order if last else order[::-1]
     best[ids[chosen]] = chosen
     return best

@@ -1,4 +1,4 @@
-"""LIMIT without an order: the first rows that come and stay."""
+"""LIMIT without an order: the rows that arrived first."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ ROWS, NUMBERS = "rows", "numbers"
 
 @dataclass(frozen=True, kw_only=True)
 class Limit(TableConfig):
-    """A ``Sort`` node without keys."""
+    """The description of a ``Sort`` node without sort keys."""
 
     input: Schema
     offset: int = 0
     fetch: int | None = None
     updating: bool = False
-    """whether rows may be taken back: then all must be kept, since a later one moves up"""
+    """whether rows may be retracted: then all must be stored, since a later row moves up"""
 
     def operator(self) -> KeyedTableOperator[Limit]:
         return UpdatingLimitOperator(self) if self.updating else FirstRowsOperator(self)
@@ -41,7 +41,7 @@ class Limit(TableConfig):
 
 
 class FirstRowsOperator(KeyedTableOperator[Limit]):
-    """Of insertions alone a count is all there is to remember."""
+    """A limit over insertions only: the state is a count."""
 
     def setup(self, context: Any, output: Any) -> None:
         super().setup(context, output)
@@ -58,15 +58,15 @@ class FirstRowsOperator(KeyedTableOperator[Limit]):
 
 
 class UpdatingLimitOperator(KeyedTableOperator[Limit]):
-    """Keeps the rows in the order of their arrival. After each batch the rows within the limit are compared with those
-    before it."""
+    """A limit over rows that may be retracted: stores the rows in the order of arrival. After each batch the rows
+    within the limit are compared with those before it."""
 
     def setup(self, context: Any, output: Any) -> None:
         super().setup(context, output)
         self._rows = self.keyed_map(ROWS)
-        """number of arrival -> row"""
+        """arrival number -> row"""
         self._numbers = self.keyed_map(NUMBERS)
-        """row -> numbers of arrival"""
+        """row -> arrival numbers"""
         self._next = self.keyed_value("next")
         self._codec = RowCodec([arrow_type(column.type) for column in self.config.input])
 

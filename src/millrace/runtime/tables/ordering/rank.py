@@ -1,7 +1,7 @@
-"""Top-N: the rows of each partition that rank among the first.
+"""Top-N: the first-ranked rows of each partition.
 
-What has to be kept depends on the input. Of insertions alone the rows that rank too low are never needed again. If rows
-can be taken back all have to be kept: by their whole content, or by a key that each change comes with.
+What has to be stored depends on the input. With insertions only, rows that rank too low are never needed again. If rows
+can be retracted, all have to be stored: by their whole content, or by a key that each change contains.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ Ranked = tuple[Row, int]
 
 @dataclass(frozen=True, kw_only=True)
 class TopRows(TableConfig):
-    """What Top-N operators share: which rows are wanted."""
+    """The description that Top-N operators share: which rows are wanted."""
 
     function: str = ROW_NUMBER
     """ROW_NUMBER, RANK or DENSE_RANK"""
     partition: tuple[int, ...]
     order: tuple[SortKey, ...]
     types: tuple[DataType, ...]
-    """of all columns of the input"""
+    """types of all columns of the input"""
     first: int = 1
     last: int
     number: bool = False
-    """whether the rank is a column of the result (BIGINT), the last one"""
+    """whether the rank is the last column of the result (BIGINT)"""
 
     @property
     def result_types(self) -> list[pa.DataType]:
@@ -58,24 +58,24 @@ class TopRows(TableConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class Rank(TopRows):
-    """Of rows that are equal in the order, earlier ones come first. An epoch gives the difference between what the
-    result was and what it is."""
+    """Rows that are equal in the order rank in the order of arrival. A slice emits the difference between the old and
+    the new result."""
 
     retracts: bool = False
-    """whether the input has other rows than insertions"""
+    """whether the input contains changes other than insertions"""
     unique: tuple[int, ...] | None = None
-    """columns that no two rows of a partition share, if changes come with them and without old rows"""
+    """columns that identify a row of a partition, if changes are upserts by them, without old rows"""
     compared: tuple[int, ...] | None = None
-    """the columns by which rows are equal, where ``unique`` is None; None: all"""
+    """columns in which equal rows agree, where ``unique`` is None; None: all"""
     before: bool = True
-    """whether the consumer needs the old row of an update (-U): only with ``number`` are there updates"""
+    """whether the consumer needs the old row of an update (-U); there are updates only with ``number``"""
 
     def operator(self) -> RankBase:
         return RankOperator(self) if self.keeps_all else AppendOnlyRankOperator(self)
 
     @property
     def keeps_all(self) -> bool:
-        """Whether also rows that are not among the first are stored."""
+        """Whether rows that are not among the first are stored, too."""
         return self.retracts or self.unique is not None
 
     def stored(self) -> tuple[StoredCalls, tuple[Any, ...]] | None:
@@ -87,7 +87,7 @@ class Rank(TopRows):
 
 
 class TopRowsOperator(KeyedTableOperator[TopRows]):
-    """Computes which rows of many partitions rank among the first."""
+    """Computes the first-ranked rows of many partitions."""
 
     def setup(self, context: Any, output: Any) -> None:
         super().setup(context, output)
@@ -95,7 +95,7 @@ class TopRowsOperator(KeyedTableOperator[TopRows]):
         self.result_codec = RowCodec(self.config.result_types)
 
     def top(self, groups: Sequence[Sequence[Row]]) -> list[list[Ranked]]:
-        """The rows of each group that rank from 1 to ``last``, in order; rows of a group are in the order of their
+        """The rows of each group with ranks from 1 to ``last``, in order; the rows of a group must be in the order of
         arrival."""
         config = self.config
         rows = [row for group in groups for row in group]
@@ -110,11 +110,11 @@ class TopRowsOperator(KeyedTableOperator[TopRows]):
 
     @property
     def order_places(self) -> list[int]:
-        """The columns that the order reads."""
+        """The indexes of the columns that the order reads."""
         return sorted({index for key in self.config.order for index in refs(key.expression)})
 
     def _order_columns(self, rows: Sequence[Row]) -> list[pa.Array]:
-        """The columns that the order reads, of these rows; None for the others."""
+        """The columns of these rows that the order reads; None for the others."""
         places = self.order_places
         found = RowCodec([self.codec.types[place] for place in places]).columns(
             [tuple([row[place] for place in places]) for row in rows]
@@ -125,7 +125,7 @@ class TopRowsOperator(KeyedTableOperator[TopRows]):
         return columns
 
     def promising(self, rows: Rows) -> Rows:
-        """Without the rows that rank too low in this batch alone, which has insertions only."""
+        """The rows without those that rank too low within this batch of insertions."""
         if len(rows) <= self.config.last:
             return rows
         columns = rows.columns
@@ -135,7 +135,7 @@ class TopRowsOperator(KeyedTableOperator[TopRows]):
         return rows.take(np.sort(order[ranks <= self.config.last]))
 
     def owners(self, rows: Rows) -> Any:
-        """The partition of each row, as a number."""
+        """The number of each row's partition."""
         columns = rows.columns
         return group_ids([columns[index] for index in self.config.partition], len(rows))[0]
 
@@ -149,24 +149,24 @@ class TopRowsOperator(KeyedTableOperator[TopRows]):
         return found
 
     def results(self, top: Sequence[Ranked]) -> list[Row]:
-        """The rows of the result."""
+        """The output rows."""
         config = self.config
         wanted = (each for each in top if each[1] >= config.first)
         return [(*row, rank) for row, rank in wanted] if config.number else [row for row, _ in wanted]
 
 
 class RankBase(TopRowsOperator):
-    """Emits the difference between what the results of a slice's keys were and are."""
+    """Emits the difference between the old and the new results of the keys changed in a slice."""
 
     config: Rank
 
     def setup(self, context: Any, output: Any) -> None:
         super().setup(context, output)
         self._touched: dict[Key, list[Row]] = {}
-        """what the results of these keys were before the slice"""
+        """keys changed in this slice -> their results before it"""
 
     def now(self, keys: Sequence[Key]) -> list[list[Ranked]]:
-        """The first rows of these partitions."""
+        """The present first rows of these partitions."""
         raise NotImplementedError
 
     def flush(self) -> None:
@@ -181,7 +181,7 @@ class RankBase(TopRowsOperator):
             self._emit_difference(list(touched.values()), new)
 
     def _emit_by_place(self, old: Sequence[list[Row]], new: Sequence[list[Row]]) -> None:
-        """Each place of a ranking has one row, which may be another one now."""
+        """Emit changes where each rank belongs to one row, which may have been replaced."""
         before: list[Row | None] = []
         after: list[Row | None] = []
         for was, now in zip(old, new):
@@ -202,7 +202,7 @@ class RankBase(TopRowsOperator):
 
 
 class AppendOnlyRankOperator(RankBase):
-    """State: the rows of each partition that rank among the first, in columns where they are in memory."""
+    """State: the first-ranked rows of each partition, in columns if state is in memory."""
 
     def setup(self, context: Any, output: Any) -> None:
         super().setup(context, output)
@@ -238,7 +238,7 @@ class AppendOnlyRankOperator(RankBase):
     def _receive(self, rows: Rows) -> None:
         new = self.by_key(rows)
         known = [self._state.get(key) or () for key in new]
-        # What is known is in the order of arrival as far as that matters: among rows that are equal in the order.
+        # Stored rows are in the order of arrival where it matters: among rows that are equal in the order.
         tops = self.top([[*(row for row, _ in old), *rows] for old, rows in zip(known, new.values())])
         for key, old, top in zip(new, known, tops):
             if tuple(top) != old:

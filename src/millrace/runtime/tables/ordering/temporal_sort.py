@@ -1,4 +1,4 @@
-"""ORDER BY a time attribute: rows wait for the watermark and leave in order."""
+"""ORDER BY a time attribute: rows wait for the watermark and are emitted in order."""
 
 from __future__ import annotations
 
@@ -19,17 +19,18 @@ from millrace.runtime.tables.stored_calls import StoredCalls
 from millrace.runtime.tables.stored_rows import WAITING
 
 ONLY_KEY = ()
-"""The key of an operator that has all rows of the stream: it runs in one subtask."""
+"""the key of an operator with all rows of the stream, which runs in one subtask"""
 
 ROWS = "rows"
-"""name of the state with rows that wait"""
+"""name of the state with waiting rows"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TemporalSort(TableConfig):
     """A ``Sort`` node whose first key is a time attribute, ascending.
 
-    A row is late, and dropped, when one of its time or of a later one has left; behind the watermark alone it is not.
+    A row is late, and dropped, when a row of the same or a later time was emitted; being behind the watermark alone
+    does not make it late.
     """
 
     input: Schema
@@ -37,7 +38,7 @@ class TemporalSort(TableConfig):
     offset: int = 0
     fetch: int | None = None
     event_time: bool = True
-    """False: a time attribute of processing time; rows of the same millisecond are sorted by the other keys"""
+    """False: a processing-time attribute; rows of the same millisecond are sorted by the other keys"""
 
     @property
     def time(self) -> int:
@@ -65,13 +66,13 @@ class TemporalSortOperator(KeyedTableOperator[TemporalSort]):
         super().setup(context, output)
         config = self.config
         self._time = config.time
-        # The times of an attribute of processing time are not those of the rows' arrival.
+        # The values of a processing-time attribute are not the times of arrival.
         self._order = config.keys if config.event_time else config.keys[1:]
         self._waiting = row_buffer(self.backend, ROWS, [arrow_type(column.type) for column in config.input], ())
         self._passed = self.keyed_value("passed", 0)
-        """how many rows have left or were skipped"""
+        """number of rows that were emitted or skipped"""
         self._last = self.keyed_value("last", 0)
-        """the time of the last row that has left"""
+        """the time of the last emitted row (ms)"""
 
     def open(self) -> None:
         super().open()

@@ -1,1 +1,1 @@
-"""OVER windows: which rows each call sees, and what it makes of them."""
+"""OVER windows: the rows that each call sees, and the values computed from them."""

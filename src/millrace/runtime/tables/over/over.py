@@ -1,7 +1,7 @@
-"""Aggregates over the rows before each row: OVER windows ordered by a time attribute.
+"""OVER windows ordered by a time attribute: aggregates over the rows up to each row.
 
-In event time rows wait for the watermark and are then worked off in the order of time, all partitions at once; in
-processing time they are worked off as they come.
+In event time rows wait for the watermark, and are then processed in the order of time, all partitions at once; in
+processing time they are processed as they arrive.
 """
 
 from __future__ import annotations
@@ -30,27 +30,27 @@ from millrace.runtime.tables.stored_calls import StoredCalls
 from millrace.runtime.tables.stored_rows import NUMBERED, WAITING, StoredRows
 
 WAIT, ACCUMULATORS = "rows", "accumulators"
-"""names of the states of rows that wait, and of what calls that fold have seen"""
+"""names of the states with waiting rows, and with the accumulators of calls that fold"""
 _EVER = 2**62
-"""later than any time that a row can have (ms), and far from an overflow"""
+"""a time later than any row's (ms), and far from an overflow"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Over(TableConfig):
-    """An ``Over`` node."""
+    """The description of an ``Over`` node."""
 
     input: Schema
     partition: tuple[int, ...]
     order: tuple[SortKey, ...]
     calls: tuple[tuple[AggCall, Frame], ...]
     event_time: bool
-    """whether the column of the order is a time attribute of event time; else it is one of processing time"""
+    """whether the order column is an event-time attribute; else it is a processing-time attribute"""
 
     @property
     def time(self) -> int:
-        """The column that the rows are ordered by.
+        """Index of the column by which the rows are ordered.
 
-        :raises NotImplementedError: not a time attribute, ascending.
+        :raises NotImplementedError: it is not a time attribute, or not ascending.
         """
         first = self.order[0] if len(self.order) == 1 else None
         if first is None or first.descending or not isinstance(first.expression, Ref):
@@ -98,7 +98,7 @@ class OverOperator(KeyedTableOperator[Over]):
         self._accumulators = self.keyed_value(ACCUMULATORS)
         """key -> one accumulator for each call that folds"""
         self._seen = {id(call): self.keyed_map(seen_by(place)) for place, call in enumerate(self._calls)}
-        """key -> arguments of DISTINCT calls that fold"""
+        """id of a DISTINCT call that folds -> state with the arguments it has seen"""
         self._kept = kept_inputs(self._keeping)
         kept_types = [arrow_type(each.type) for each in self._kept]
         need = Need(
@@ -108,7 +108,7 @@ class OverOperator(KeyedTableOperator[Over]):
         )
         bounded = config.event_time and not self._folding and all(frame.preceding for _, frame in config.calls)
         self._bounded = bounded and not need.everything
-        """whether the last row of each partition is there, and all that one behind it can see"""
+        """whether state contains the last row of each partition and everything that a following row can see"""
         timers = self.backend.event_timers if config.event_time else self.backend.processing_timers
         if self.backend.in_memory and not config.state_ttl:
             key_types = [types[index] for index in config.partition]
@@ -135,8 +135,8 @@ class OverOperator(KeyedTableOperator[Over]):
             self._waiting.add(*drop_late(self, rows, times, self.watermark))
 
     def _behind_their_own(self, rows: Rows, times: Ids) -> tuple[Rows, Ids]:
-        """As in Flink, a row of a frame that is bounded is late only if a later one of its partition was worked off:
-        else all that it sees is there."""
+        """As in Flink, a row with a bounded frame is late only if a later row of its partition was processed; else
+        everything that it sees is still there."""
         late = times <= self.watermark
         if not late.any():
             return rows, times
@@ -163,7 +163,7 @@ class OverOperator(KeyedTableOperator[Over]):
     # -- the rows of a batch --------------------------------------------------------------------------------------
 
     def _work_off(self, rows: Rows, times: Ids, following: int) -> None:
-        """Emit these rows, in order, with their results. No row is before ``following`` (ms) from here on."""
+        """Emit these rows with their results, in order. Later rows have no time before ``following`` (ms)."""
         columns = rows.columns
         keys = Partitions.of([columns[index] for index in self.config.partition], len(rows))
         order = np.argsort(keys.ids, kind="stable")
@@ -202,7 +202,7 @@ class OverOperator(KeyedTableOperator[Over]):
         return found
 
     def _first_seen(self, call: OverCall, line: Line, keys: list[Key], args: Sequence[pa.Array], counts: Any) -> Any:
-        """Which of the rows that count are the first of their partition with their arguments."""
+        """For each row that counts, whether it is the first of its partition with these arguments (numpy Booleans)."""
         places = np.flatnonzero(counts)
         taken = [arg.take(pa.array(places)) for arg in args]
         grouped = group([pa.array(line.partitions[places]), *taken], len(places))
@@ -217,7 +217,7 @@ class OverOperator(KeyedTableOperator[Over]):
     # -- rows that are kept ---------------------------------------------------------------------------------------
 
     def _keep(self, new: Line, keys: Partitions, columns: list[pa.Array], following: int) -> dict[int, pa.Array]:
-        """The results of the calls that see rows. Afterwards the state has what later rows need."""
+        """The results of the calls that see rows. Afterwards the state contains the rows that later rows need."""
         history = self._rows.find(keys)
         count = len(history.owners)
         both = [pa.concat_arrays([old, each]) for old, each in zip(history.columns[1:], columns)]

@@ -1,7 +1,7 @@
 """The calls of an OVER window, each in the form in which it is computed.
 
-Calls without a lower bound fold: what they have seen of a partition is a few values. The others see the rows that the
-partition keeps.
+Calls without a lower bound fold: the rows of a partition are reduced to a few values. The other calls see the stored
+rows of the partition.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from millrace.runtime.tables.stored_calls import StoredCall
 
 Accumulator = tuple[Any, ...]
 Computing = Callable[[list[pa.Array], int], Any]
-"""the arguments of some rows, and how many rows they are -> the value"""
+"""(the arguments of some rows, number of rows) -> the value"""
 NUMBERING = ("ROW_NUMBER", "RANK", "DENSE_RANK")
 _EXACT = 2**62
-"""sums of whole numbers that stay below it can be differences of running sums"""
+"""integer sums below this can be computed as differences of running sums"""
 ONLY_WHOLE = ("LEAD", "NTILE", "PERCENT_RANK", "CUME_DIST")
-"""what needs all rows of a partition"""
+"""functions that need all rows of a partition"""
 
 
 def seen_by(place: int) -> str:
-    """Name of the state with the arguments that a DISTINCT call has seen."""
+    """The name of the state with the arguments that a DISTINCT call has seen."""
     return f"distinct-{place}"
 
 
@@ -51,30 +51,30 @@ class OverCall(ABC):
 
     @property
     def inputs(self) -> list[Rex]:
-        """What is computed of each row: the arguments, and the filter last."""
+        """The expressions that are computed for each row: the arguments, and the filter last."""
         return [*self.call.args, *([] if self.call.filter is None else [self.call.filter])]
 
     @abstractmethod
     def stored(self, text: str, place: int) -> StoredCall:
-        """How it lies in the state of an OVER window.
+        """The layout of the call in the state of an OVER window.
 
-        :param text: what it computes; ``place`` is its place among the calls.
+        :param text: says what it computes; ``place`` is its index among the calls.
         """
 
     @property
     def types(self) -> tuple[str, ...]:
-        """Of its result and its arguments, for ``stored``."""
+        """The types of its result and its arguments, for ``stored``."""
         return str(self.call.type.nullable()), *(str(arg.type.nullable()) for arg in self.call.args)
 
     def split(self, columns: Sequence[pa.Array], length: int) -> tuple[list[pa.Array], Any]:
-        """(arguments, which rows count) of the values of ``inputs``."""
+        """(arguments, which rows count), from the values of ``inputs``."""
         if self.call.filter is None:
             return list(columns), np.ones(length, bool)
         return list(columns[:-1]), columns[-1].fill_null(False).to_numpy(zero_copy_only=False)
 
 
 class FoldingCall(OverCall):
-    """What a partition has seen is one accumulator; ``line`` has new rows only."""
+    """A call whose state is one accumulator per partition; its ``line`` has new rows only."""
 
     zero: Accumulator
     slots: tuple[Slot, ...] = (counting(),)
@@ -88,14 +88,14 @@ class FoldingCall(OverCall):
     def fold(
         self, line: Line, columns: Sequence[pa.Array], counts: Any, old: Sequence[Accumulator]
     ) -> tuple[list[Accumulator], pa.Array]:
-        """(the accumulator of each partition of the line afterwards, the results).
+        """(the new accumulator of each partition in the line, the results).
 
-        :param counts: whether each row counts; ``old`` are the accumulators of the partitions before.
+        :param counts: whether each row counts; ``old`` are the partitions' accumulators before.
         """
 
 
 class KeepingCall(OverCall):
-    """What a partition has seen are rows; ``line`` has those that are kept, too."""
+    """A call that sees stored rows; its ``line`` contains stored and new rows."""
 
     def stored(self, text: str, place: int) -> StoredCall:
         need = (self.rows_kept, self.span_kept, self.keeps_all)
@@ -103,12 +103,12 @@ class KeepingCall(OverCall):
 
     @property
     def rows_kept(self) -> int:
-        """How many of the last rows of a partition the next one needs."""
+        """How many of the last rows of a partition the next row needs."""
         return int(self.frame.preceding or 0) if self.frame.rows else 0
 
     @property
     def span_kept(self) -> int:
-        """How far back (ms) the next row needs rows; -1: not for their times."""
+        """How far back (ms) the next row needs rows; -1: their times don't matter."""
         return -1 if self.frame.rows else int(self.frame.preceding or 0)
 
     @property
@@ -117,7 +117,7 @@ class KeepingCall(OverCall):
 
     @property
     def reach(self) -> tuple[int, int] | None:
-        """How many rows before and after a row its result depends on; None: on any number."""
+        """(number of rows before, number of rows after) a row on which its result depends; None: on any number."""
         frame = self.frame
         if not frame.rows or frame.preceding is None or frame.following is None:
             return None
@@ -129,7 +129,7 @@ class KeepingCall(OverCall):
 
 
 class BuiltInFold(FoldingCall):
-    """An aggregate that folds, from the beginning of the partition on."""
+    """A built-in aggregate that folds from the beginning of the partition."""
 
     def __init__(self, call: AggCall, frame: Frame, folding: Folding) -> None:
         super().__init__(call, frame)
@@ -168,8 +168,8 @@ class Numbering(FoldingCall):
 def _running(
     line: Line, highs: Ids, slots: Sequence[Slot], contributions: Sequence[pa.Array], old: Sequence[Accumulator]
 ) -> tuple[list[Accumulator], list[list[Any]]]:
-    """(accumulators of the partitions afterwards, values of each slot at ``highs``): what was there before stands as
-    one more row before each partition."""
+    """(the partitions' new accumulators, values of each slot at ``highs``). The old accumulator is treated as one more
+    row before each partition."""
     starts = np.unique(line.partitions, return_index=True)[1]
     ordinal = np.searchsorted(starts, np.arange(len(line.partitions)), "right") - 1
     ends = np.append(starts[1:], len(line.partitions)) - 1
@@ -193,7 +193,7 @@ def _running(
 
 
 class BoundedFold(KeepingCall):
-    """An aggregate that folds, over a frame that moves on."""
+    """A built-in aggregate that folds over a moving frame."""
 
     def __init__(self, call: AggCall, frame: Frame, folding: Folding) -> None:
         super().__init__(call, frame)
@@ -212,7 +212,7 @@ class BoundedFold(KeepingCall):
 
 
 def _folded(slot: Slot, column: pa.Array, lows: Ids, highs: Ids) -> Any:
-    """The fold of each stretch of a column, as a column or a list; both bounds never go back."""
+    """The fold of each range of a column, as a column or a list; both bounds never go back."""
     if slot.reduce == "sum" and pa.types.is_integer(column.type):
         values = column.fill_null(0).to_numpy().astype(np.int64)
         if not len(values) or max(int(values.max()), -int(values.min())) < _EXACT // len(values):
@@ -223,7 +223,7 @@ def _folded(slot: Slot, column: pa.Array, lows: Ids, highs: Ids) -> Any:
 
 
 class Recomputed(KeepingCall):
-    """Computed again from all rows that a row sees: what neither folds nor can be taken back."""
+    """A call that is computed again from all rows that a row sees, because it neither folds nor can be reversed."""
 
     def __init__(self, call: AggCall, frame: Frame, compute: Computing, result: Callable[[list[Any]], Any]) -> None:
         super().__init__(call, frame)
@@ -256,7 +256,7 @@ def _distinct(args: list[pa.Array], length: int) -> tuple[list[pa.Array], int]:
 
 
 class Lag(KeepingCall):
-    """LAG and LEAD: the value some rows before or after, or a default."""
+    """LAG and LEAD: the value a number of rows before or after, or a default."""
 
     def __init__(self, call: AggCall, frame: Frame) -> None:
         super().__init__(call, frame)
@@ -300,15 +300,15 @@ def _constant(call: AggCall, place: int, default: Any) -> Any:
 
 
 def kept_inputs(calls: Sequence[KeepingCall]) -> list[Rex]:
-    """What is stored of each row for these calls, besides its time."""
+    """The expressions whose values are stored for each row for these calls, besides its time."""
     return list(dict.fromkeys(each for call in calls for each in call.inputs))
 
 
 def over_call(call: AggCall, frame: Frame, functions: FunctionRunner) -> OverCall:
-    """How a call is computed of rows that come in order.
+    """The computation of a call on rows that come in order.
 
-    :param functions: those of the user, which the operator opens.
-    :raises NotImplementedError: it needs rows that are still to come, or cannot be used in an OVER window.
+    :param functions: the user's functions, which the operator opens.
+    :raises NotImplementedError: it needs later rows, or cannot be used in an OVER window.
     """
     if looks_ahead(call, frame):
         what = f"{call.function} OVER" if call.function in ONLY_WHOLE else "an OVER window with rows that FOLLOW"
@@ -323,12 +323,12 @@ def over_call(call: AggCall, frame: Frame, functions: FunctionRunner) -> OverCal
 
 
 def looks_ahead(call: AggCall, frame: Frame) -> bool:
-    """Whether the result of a row may depend on rows that come after it and its peers."""
+    """Whether the result of a row may depend on rows after it and its peers."""
     return frame.following != 0 or call.function in ONLY_WHOLE
 
 
 def keeping_call(call: AggCall, frame: Frame, functions: FunctionRunner) -> KeepingCall:
-    """How a call is computed of the rows that its frame shows; parameters and errors as those of ``over_call``."""
+    """The computation of a call on the rows of its frame; parameters and errors as those of ``over_call``."""
     if call.function in ("LAG", "LEAD"):
         return Lag(call, frame)
     if call.udf is not None:

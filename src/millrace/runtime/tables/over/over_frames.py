@@ -16,30 +16,30 @@ Bounds = tuple[Ids, Ids]
 
 @dataclass(frozen=True)
 class Line:
-    """Rows of some partitions in order; of each partition first those that are known, then new ones."""
+    """The rows of some partitions in order: for each partition its stored rows, then its new ones."""
 
     partitions: Ids
-    """a number a row, ascending"""
+    """number of each row's partition, ascending"""
     times: Ids
-    """ms, ascending in a partition"""
+    """time of each row (ms), ascending within a partition"""
     new: Ids
-    """the positions of the new rows"""
+    """positions of the new rows"""
     peers: bool
-    """whether rows of equal times are on a par; in processing time they are not"""
+    """whether rows with equal times are peers; in processing time they are not"""
 
     @cached_property
     def firsts(self) -> Ids:
-        """Of each new row the first position of its partition."""
+        """For each new row the first position of its partition."""
         return np.searchsorted(self.partitions, self.partitions[self.new], "left")
 
     @cached_property
     def lasts(self) -> Ids:
-        """Of each new row the last position of its partition."""
+        """For each new row the last position of its partition."""
         return np.searchsorted(self.partitions, self.partitions[self.new], "right") - 1
 
     @cached_property
     def _places(self) -> tuple[Ids, Ids]:
-        """Instants, and for each row a number that is ascending in the whole line."""
+        """(distinct times, for each row a number that ascends in the whole line)."""
         instants, ranks = np.unique(self.times, return_inverse=True)
         return instants, self.partitions * (len(instants) + 1) + ranks
 
@@ -52,7 +52,7 @@ class Line:
         return np.searchsorted(self._places[1], self._places[1][self.new], "right") - 1 if self.peers else self.new
 
     def bounds(self, frame: Frame) -> Bounds:
-        """What the new rows see through a frame that ends with the row itself."""
+        """The rows that each new row sees through a frame that ends with the row itself."""
         last = self.new if frame.rows else self.last_peers
         if frame.preceding is None:
             return self.firsts, last

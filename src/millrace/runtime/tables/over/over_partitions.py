@@ -1,4 +1,4 @@
-"""Complete partitions of an OVER window, and the frames of all their rows: also those that reach ahead."""
+"""Complete partitions of an OVER window, and the frames of all their rows, including frames that reach ahead."""
 
 from __future__ import annotations
 
@@ -18,21 +18,24 @@ from millrace.runtime.tables.over.over_frames import Bounds, Line
 
 _DAY = 86_400_000
 _SAFE = 2**62
-"""whole numbers up to this size can be added in 64 bits"""
+"""integers up to this size can be added in 64 bits"""
 
 
 @dataclass(frozen=True)
 class WholeLine(Line):
-    """All rows of each partition, in the order of any columns; every one is new. ``times`` are numbers of peers."""
+    """All rows of each partition, in the order of any columns; all rows count as new. ``times`` are numbers of peer
+    groups."""
 
     values: Any = None
-    """what RANGE measures in, ascending in a partition; NULL and NaN are masked. None if there is no such column"""
+    """values that RANGE measures in, ascending within a partition; NULL and NaN are masked. None: there is no such
+    column"""
     unit: int = 1
-    """how many ms, or how much of a number, is 1 of ``values``; negative if it is smaller than that: -1000 for us"""
+    """how many ms, or how much of a number, one unit of ``values`` is; negative for fractions: -1000 for
+    microseconds"""
 
     @cached_property
     def sizes(self) -> Ids:
-        """How many rows the partition of each row has."""
+        """The number of rows in each row's partition."""
         found: Ids = self.lasts - self.firsts + 1
         return found
 
@@ -52,11 +55,13 @@ class WholeLine(Line):
         return low, high
 
     def _reached(self, distance: Distance, side: Any) -> Ids:
-        """The position before which the values are smaller (``right``: not larger) than the row's and ``distance``."""
+        """The position before which values are smaller (``right``: not larger) than the row's value plus
+        ``distance``.
+        """
         if self.values is None:
             raise NotImplementedError("a RANGE with a distance is in the order of one column, a number or a time")
         distance = distance * -self.unit if self.unit < 0 else distance // self.unit if self.unit > 1 else distance
-        # What has no place among the numbers sees its peers.
+        # A row with NULL or NaN sees its peers.
         found = self.first_peers.copy() if side == "left" else self.last_peers + 1
         known = ~np.ma.getmaskarray(self.values)
         values = np.ma.getdata(self.values)
@@ -69,7 +74,7 @@ class WholeLine(Line):
 
 
 def whole_line(owners: Ids, order: Sequence[SortKey], evaluator: Evaluator) -> tuple[Ids, WholeLine]:
-    """(where each row of the line was before, the line). Rows that are equal in the order stay as they are.
+    """(old index of each row of the line, the line). Rows that are equal in the order keep their order.
 
     :param owners: the partition of each row.
     """
@@ -84,7 +89,7 @@ def whole_line(owners: Ids, order: Sequence[SortKey], evaluator: Evaluator) -> t
 
 
 def _measured(column: pa.Array, descending: bool) -> tuple[Any, int]:
-    """The values of a column of numbers or times as numbers that ascend, and the unit of these."""
+    """The values of a column of numbers or times as ascending numbers, and their unit."""
     kind, unit = column.type, 1
     missing = column.is_null().to_numpy(zero_copy_only=False)
     if pa.types.is_timestamp(kind):
@@ -108,18 +113,18 @@ def _measured(column: pa.Array, descending: bool) -> tuple[Any, int]:
 
 
 def touched(line: WholeLine, fresh: Any, gone: Any, back: int, ahead: int) -> tuple[Ids, Ids]:
-    """The rows that changes reach.
+    """The rows whose results may be affected by changes.
 
-    :param fresh: whether a row of the line is new; ``gone``: whether it is there no more (numpy Booleans).
-    :param back: how many rows before it a result depends on; ``ahead``: how many after it.
-    :return: (positions of the rows that are needed, positions of those whose results may be other ones)
+    :param fresh: whether each row of the line is new (numpy Booleans); ``gone``: whether it was removed.
+    :param back: the number of rows before a row on which its result depends; ``ahead``: the number after it.
+    :return: (positions of the needed rows, positions of the rows whose results may have changed)
     """
     there = np.flatnonzero(~gone)
     number = np.cumsum(~gone) - 1
     partitions = line.partitions[there]
     firsts = np.searchsorted(partitions, line.partitions, "left")
     lasts = np.searchsorted(partitions, line.partitions, "right") - 1
-    # What is gone stood before the row that follows it.
+    # A removed row stood before the row that follows it.
     begins = np.where(gone, number + 1, number)
     changed = fresh | gone
     lows = np.maximum(begins - ahead, firsts)[changed]
@@ -132,7 +137,7 @@ def touched(line: WholeLine, fresh: Any, gone: Any, back: int, ahead: int) -> tu
 
 
 def _covered(lows: Ids, highs: Ids, count: int) -> Any:
-    """Which of ``count`` positions lie in one of these stretches, as numpy Booleans."""
+    """For each of ``count`` positions, whether it is in one of these ranges, as numpy Booleans."""
     some = lows <= highs
     steps = np.zeros(count + 1, np.int64)
     np.add.at(steps, lows[some], 1)

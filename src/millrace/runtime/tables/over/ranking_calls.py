@@ -1,4 +1,4 @@
-"""Calls of an OVER window that need all rows of a partition: what says where a row stands among them."""
+"""Calls of an OVER window that need all rows of a partition: ranks and positions."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _ntile(call: AggCall) -> Callable[[WholeLine], Any]:
     def ntile(line: WholeLine) -> Ids:
         small, larger = np.divmod(line.sizes, count)
         place = line.new - line.firsts
-        # The first ``larger`` buckets have a row more than the others.
+        # The first ``larger`` buckets have one row more than the others.
         border = larger * (small + 1)
         behind = larger + (place - border) // np.maximum(small, 1)
         found: Ids = np.where(place < border, place // (small + 1), behind) + 1
@@ -84,9 +84,9 @@ def _ntile(call: AggCall) -> Callable[[WholeLine], Any]:
 
 
 def whole_call(call: AggCall, frame: Frame, functions: FunctionRunner) -> KeepingCall:
-    """How a call is computed of complete partitions.
+    """The computation of a call on complete partitions.
 
-    :param functions: those of the user, which the operator opens.
+    :param functions: the user's functions, which the operator opens.
     :raises NotImplementedError: it cannot be used in an OVER window.
     """
     if call.function in _PLACES or call.function == "NTILE":

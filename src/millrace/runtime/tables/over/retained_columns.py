@@ -1,4 +1,4 @@
-"""The rows that an OVER window keeps, in columns."""
+"""The stored rows of an OVER window, in columns."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from millrace.runtime.tables.over.retained_rows import History, KeptRows, Need, 
 
 
 class KeptTable(ChangingRows):
-    """Rows: the key, the number of the row in its partition, the time (ms), what calls need.
+    """Stored rows: the key, the number of the row in its partition, the time (ms), the values that calls need.
 
-    What it tells of itself, whole and as changes, is what the map of ``ObjectRows`` tells: state may go to a task that
+    Its deltas and full content have the form of the map of ``ObjectRows``, so that state can be restored by a task that
     has it on disk, or be divided by keys.
     """
 
@@ -31,7 +31,7 @@ class KeptTable(ChangingRows):
         self._key_types = tuple(keys)
         self._codec = RowCodec([pa.int64(), *kept])
         self._removed: list[pa.RecordBatch] = []
-        """keys and numbers of rows that went, and that others know"""
+        """(key, number) of removed rows that earlier deltas contained"""
 
     def marks(self, batch: pa.RecordBatch) -> Ids:
         found: Ids = batch.column(self.width + 1).to_numpy()
@@ -70,7 +70,7 @@ class KeptTable(ChangingRows):
         return found
 
     def _told(self, numbers: Ids) -> Iterable[tuple[Key, int, Row]]:
-        """(key, number, row) of rows, as other tables have them."""
+        """(key, number, row) of these rows, in the form of ``ObjectRows``."""
         batch = self.rows_of(numbers)
         keys = key_tuples(batch.columns[: self.width], batch.num_rows)
         rows = self._codec.rows(batch.columns[self.width + 1 :], batch.num_rows)
@@ -114,8 +114,8 @@ class KeptTable(ChangingRows):
 
 
 class ColumnRows(KeptRows):
-    """In columns, with no Python per row or partition. The mark of a row is the time of the last one of its partition,
-    where partitions are forgotten by that."""
+    """Stores rows in columns, with no Python per row or partition. Where idle partitions are removed, the mark of a row
+    is the time of the last row in its partition."""
 
     def __init__(self, need: Need, table: KeptTable) -> None:
         super().__init__(need)
@@ -129,7 +129,10 @@ class ColumnRows(KeptRows):
             self._mark(numbers, ids, columns[width + 1].to_numpy(), len(first))
 
     def _mark(self, numbers: Ids, owners: Ids, times: Ids, count: int) -> None:
-        """:param owners: the partition of each row; there are ``count``, and all rows of each are among them."""
+        """Set the marks of rows.
+
+        :param owners: the partition of each row, of ``count`` partitions, whose rows must all be included.
+        """
         newest = np.full(count, np.iinfo(np.int64).min)
         np.maximum.at(newest, owners, times)
         self._table.mark(numbers, newest[owners])
@@ -154,7 +157,7 @@ class ColumnRows(KeptRows):
         self._table.remove(numbers[gone])
 
     def plan_to_forget(self, keys: Partitions, new: Line) -> None:
-        """Times are looked through instead."""
+        """Does nothing: idle partitions are found by their marks."""
 
     def forget_idle(self, following: int) -> None:
         if self.need.only_times:

@@ -1,4 +1,4 @@
-"""The rows of partitions that calls of an OVER window still need."""
+"""The stored rows of partitions that calls of an OVER window still need."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from millrace.runtime.tables.over.over_frames import Line
 from millrace.runtime.tables.state import KeyedMap
 
 KEPT = "kept"
-"""the state: key -> number of a row in its partition -> (time, what calls need of the row)"""
+"""name of the state: key -> number of a row in its partition -> (time in ms, values that calls need)"""
 
 
 @dataclass(frozen=True)
 class Partitions:
-    """The different partitions of a batch."""
+    """The distinct partitions of a batch."""
 
     ids: Ids
-    """of each row of the batch"""
+    """number of the partition of each row of the batch"""
     columns: list[pa.Array]
     count: int
 
@@ -42,18 +42,19 @@ class Partitions:
 
 @dataclass(frozen=True)
 class Need:
-    """Which rows later ones may need."""
+    """Which rows later rows may need."""
 
     rows: int
-    """how many of the last ones of a partition"""
+    """the number of last rows of each partition that are needed"""
     span: int
-    """how far back from the next time (ms); -1: none for their times"""
+    """how long before the next time rows are needed (ms); -1: times don't matter"""
     everything: bool
 
     def of(self, line: Line, following: int | None) -> Any:
         """Which rows of a line are needed, as numpy Booleans.
 
-        :param following: no row is before this time (ms) from here on; None: all come behind the last of their own.
+        :param following: a lower limit of the time of later rows (ms); None: each comes after the last row of its
+            partition.
         """
         if self.everything:
             return np.ones(len(line.partitions), bool)
@@ -63,60 +64,61 @@ class Need:
 
     @property
     def idle(self) -> int:
-        """How long after its last row a partition is forgotten, if time alone makes rows superfluous (ms). Half as long
-        again as they are seen, as in Flink: one that comes late may be just behind the last."""
+        """How long after its last row a partition is deleted (ms), if only time decides which rows are needed. As in
+        Flink, half as long again as rows are seen, since a late row may follow shortly after the last one."""
         return self.span + self.span // 2
 
     @property
     def only_times(self) -> bool:
-        """Whether time alone makes rows superfluous."""
+        """Whether only time decides which rows are needed."""
         return self.span >= 0 and not self.everything and not self.rows
 
 
 @dataclass(frozen=True)
 class History:
-    """Rows that are kept, by partition and in their order."""
+    """Stored rows, by partition and in their order."""
 
     owners: Ids
-    """the partition of each"""
+    """number of the partition of each row"""
     columns: list[pa.Array]
-    """the time (ms), then what calls need"""
+    """the time (ms), then the values that calls need"""
     places: Any
-    """where they lie"""
+    """identifies the rows in the state, in the form of the subclass"""
 
 
 class KeptRows(ABC):
-    """The state with these rows."""
+    """The base of the state with stored rows."""
 
     def __init__(self, need: Need) -> None:
         self.need = need
 
     @abstractmethod
     def restored(self) -> None:
-        """The state has come from an earlier copy, or from other subtasks."""
+        """The state was restored, from an earlier copy or from other subtasks."""
 
     @abstractmethod
     def find(self, keys: Partitions) -> History: ...
 
     @abstractmethod
     def change(self, keys: Partitions, history: History, gone: Any, owners: Ids, columns: list[pa.Array]) -> None:
-        """Rows go, then others come.
+        """Remove rows, then add others.
 
-        :param gone: which rows of the history.
+        :param gone: which rows of the history are removed.
         :param owners: the partitions of new rows; ``columns`` as those of a history.
         """
 
     @abstractmethod
     def plan_to_forget(self, keys: Partitions, new: Line) -> None:
-        """Rows of these partitions are not needed any more when none has come for some time."""
+        """Plan the deletion of these partitions for the time when they have had no new rows for so long that none is
+        needed."""
 
     @abstractmethod
     def forget_idle(self, following: int) -> None:
-        """Remove the rows of partitions that have had no new ones for so long that none is needed."""
+        """Delete the partitions that have had no new rows for so long that none is needed."""
 
 
 class ObjectRows(KeptRows):
-    """A tuple for each row, on disk or with time to live; a timer for each partition."""
+    """Stores a tuple for each row, on disk or with time to live; a timer for each partition."""
 
     def __init__(self, need: Need, rows: KeyedMap, backend: Any, timers: Any, types: Sequence[pa.DataType]) -> None:
         super().__init__(need)
@@ -129,7 +131,7 @@ class ObjectRows(KeptRows):
         table = self._backend.table(KEPT)
         if not self.need.only_times or table is None or self._timers.next_time() is not None:
             return
-        # Rows in columns have no timers, and are saved without.
+        # Rows in columns have no timers, and are saved without them.
         for key in table.addresses():
             if rows := self._rows.items(key):
                 self._timers.register(rows[-1][1][0] + self.need.idle + 1, key)

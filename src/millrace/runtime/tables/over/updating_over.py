@@ -1,7 +1,7 @@
-"""OVER windows whose results change: in any order, over a table that changes, with frames that reach ahead.
+"""OVER windows whose results change: in any order, over changing tables, with frames that reach ahead.
 
-A later row may be anywhere among the others. So all rows of a partition are kept, each with its results, and a slice
-gives the rows whose results are other ones than before.
+A later row may belong anywhere among the others. So all rows of a partition are stored with their results, and a slice
+emits the rows whose results have changed.
 """
 
 from __future__ import annotations
@@ -34,25 +34,26 @@ Change = tuple[bool, Row]
 
 
 class _Rows(NamedTuple):
-    """The rows of some partitions, those that are gone among them, as lists of equal length: by partition, then by
-    their place of arrival."""
+    """The rows of some partitions, including removed ones, as lists of equal length: by partition, then by arrival
+    number."""
 
     owners: list[int]
     places: list[int]
     rows: list[Row]
     old: list[Row | None]
-    """the results that a row has had; None for a new one"""
+    """the old results of each row; None for a new row"""
     gone: list[bool]
 
 
 @dataclass(frozen=True, kw_only=True)
 class UpdatingOver(TableConfig):
-    """An ``Over`` node. Changes of the input bring whole rows; of equal rows the earliest is taken back."""
+    """The description of an ``Over`` node. Changes of the input contain whole rows; of equal rows the earliest is
+    retracted."""
 
     input: Schema
     partition: tuple[int, ...]
     order: tuple[SortKey, ...]
-    """rows that are equal in it stand in the order of their arrival"""
+    """sort keys; rows that are equal in them are in the order of arrival"""
     calls: tuple[tuple[AggCall, Frame], ...]
     before: bool = True
     """whether the consumer needs the old row of an update (-U)"""
@@ -77,7 +78,7 @@ class UpdatingOverOperator(KeyedTableOperator[UpdatingOver]):
         config = self.config
         self.flushes_before_watermarks = any(column.time == ROWTIME for column in config.input)
         types = [arrow_type(column.type) for column in config.input]
-        # Only what the order and the calls read becomes columns again.
+        # Only the columns that the order and the calls read are made again.
         read = [key.expression for key in config.order]
         read += [each for call, _ in config.calls for each in call.inputs()]
         self._needed = sorted(set().union(*map(refs, read)))
@@ -90,9 +91,9 @@ class UpdatingOverOperator(KeyedTableOperator[UpdatingOver]):
         self._result = RowCodec([call.result_type for call in self._calls])
         self._whole = RowCodec([*types, *self._result.types])
         self._state = self.keyed_map(ROWS)
-        """key -> place of arrival -> (row, its results)"""
+        """key -> arrival number -> (row, its results)"""
         self._new: dict[Key, list[Change]] = {}
-        """the changes of this epoch"""
+        """the changes of this slice"""
         reaches = [each.reach for each in self._calls]
         self._reach = None if None in reaches else tuple(map(max, zip(*(each for each in reaches if each))))
 
@@ -112,7 +113,7 @@ class UpdatingOverOperator(KeyedTableOperator[UpdatingOver]):
         found = self._results(rows)
         kinds: list[int] = []
         emitted: list[Row] = []
-        # What is gone comes first, so that a key is free for its new row.
+        # Removed rows first, so that a key is free for its new row.
         for owner, place, row, old, gone in zip(*rows):
             if gone and old is not None:
                 self._state.remove(keys[owner], place)
@@ -131,7 +132,7 @@ class UpdatingOverOperator(KeyedTableOperator[UpdatingOver]):
         self.emit_rows(Rows(record_batch(self._whole.columns(emitted), len(emitted)), np.array(kinds, np.uint8)))
 
     def _results(self, rows: _Rows) -> list[tuple[int, Row]]:
-        """(row, its results) of all rows whose results may be other ones now."""
+        """(index of a row, its results) for all rows whose results may have changed."""
         chosen = np.flatnonzero(~np.array(rows.gone, bool))
         if self._reach is not None:
             chosen, wanted = self._near(rows)
@@ -143,7 +144,7 @@ class UpdatingOverOperator(KeyedTableOperator[UpdatingOver]):
         return list(found) if self._reach is None else [each for each in found if wanted[each[0]]]
 
     def _near(self, rows: _Rows) -> tuple[Ids, Any]:
-        """(the rows that are needed, whether the results of each row may be other ones)"""
+        """(the needed rows, whether the results of each row may have changed)."""
         assert self._reach is not None
         line, _, order = self._line(rows, np.arange(len(rows.rows)))
         gone = np.array(rows.gone, bool)[order]
@@ -154,7 +155,7 @@ class UpdatingOverOperator(KeyedTableOperator[UpdatingOver]):
         return np.sort(order[needed]), wanted
 
     def _line(self, rows: _Rows, chosen: Ids) -> tuple[WholeLine, Callable[[Rex], pa.Array], Ids]:
-        """(these rows in their order, the values of an expression in it, the rows in it)"""
+        """(a line of these rows, a function for the values of an expression in it, the indexes of its rows)."""
         places = chosen.tolist()
         narrow = [tuple([rows.rows[at][column] for column in self._needed]) for at in places]
         evaluator = self.evaluator(self._narrow.columns(narrow), len(narrow))
@@ -164,7 +165,7 @@ class UpdatingOverOperator(KeyedTableOperator[UpdatingOver]):
 
 
 def _add(rows: _Rows, owner: int, partition: dict[int, Kept], changes: Sequence[Change]) -> None:
-    """Append a partition with its changes. A row that came and went at once is left out."""
+    """Append a partition with its changes. A row that was added and removed within the slice is left out."""
     following = max(partition, default=0) + 1
     new: dict[int, Row] = {}
     gone: set[int] = set()

@@ -1,7 +1,7 @@
-"""Aggregates over TUMBLE and HOP whose rows change: they are given before the window ends, or behind its end again.
+"""Aggregates over TUMBLE and HOP whose rows change: they are emitted before the window ends, or again after its end.
 
-A window waits for late rows until its lateness has passed, with the row that it gave last beside its accumulator. What
-has changed since is an update of that row. Changes that wait for their delay when the window goes are given before.
+A window accepts late rows until its lateness has passed; its last emitted row is stored next to its accumulator, and
+later changes are updates of that row. Changes that wait for their delay when the window is deleted are emitted before.
 """
 
 from __future__ import annotations
@@ -33,23 +33,23 @@ GIVEN = "window rows that were given"
 
 
 class _Given(NamedTuple):
-    """Of a key and window: what it has given, and when it does so next."""
+    """What a key and window have emitted, and when they emit the next change."""
 
     row: Row | None = None
-    """the values of the calls that were given last"""
+    """the values of the calls that were emitted last; None: nothing was emitted"""
     at: int = 0
-    """the processing time of that (ms)"""
+    """processing time of that emission (ms)"""
     first: int | None = None
-    """when it gives changes (ms), and then each time that the delay has passed; None: nothing has waited yet"""
+    """when the first waiting change is emitted (ms), and then after each further delay; None: nothing has waited yet"""
     over: bool = False
-    """whether it was there when the window ended"""
+    """whether the key had rows when the window ended"""
 
 
 _NOTHING = _Given()
 
 
 class ChangingWindowsOperator(FiringOperator[WindowAggregate], AggregatingOperator[WindowAggregate]):
-    """State: end of a window (on the wall, ms) -> key -> accumulator, and the same with what was given."""
+    """State: end of a window (local time, ms) -> key -> accumulator; and likewise what was emitted."""
 
     def setup(self, context: Any, output: Any) -> None:
         super().setup(context, output)
@@ -64,12 +64,12 @@ class ChangingWindowsOperator(FiringOperator[WindowAggregate], AggregatingOperat
         self._windows = config.slicing
         self._ends: Agenda[int] = Agenda()
         self._last: Agenda[int] = Agenda()
-        """when windows are forgotten"""
+        """when windows are deleted"""
         self._waiting: Agenda[Scoped] = Agenda()
-        """in processing time: changes that wait for their delay"""
+        """changes that wait for their delay, in processing time"""
         self._planned: set[int] = set()
         self._changed: dict[Scoped, None] = {}
-        """of this epoch: changes that do not wait"""
+        """changes of this slice that do not wait"""
 
     def plan(self) -> None:
         for each in (self._ends, self._last, self._waiting):
@@ -113,13 +113,13 @@ class ChangingWindowsOperator(FiringOperator[WindowAggregate], AggregatingOperat
             self._note(at)
 
     def _note(self, at: Scoped) -> None:
-        """A window of a key has changed: when it says so."""
+        """A window of a key has changed: emit the change at the end of the slice, or plan it after the delay."""
         given = self._given_at(at)
         over = given.over or (self._event_time and has_passed(at.namespace, self._clock, self.watermark))
         delay = self._emission.late if over else self._emission.early
         if delay is None:
             return
-        # As in Flink a key that comes when its window is over gives each change at once.
+        # As in Flink, a key whose first row comes after the end of its window emits each change at once.
         if not delay or (over and not given.over):
             self._changed[at] = None
             return
@@ -196,7 +196,7 @@ class ChangingWindowsOperator(FiringOperator[WindowAggregate], AggregatingOperat
         self._planned.discard(end)
 
     def _give(self, ats: Sequence[Scoped]) -> None:
-        """What has changed since it was given last."""
+        """Emit the changes of these windows since their last emission."""
         if not ats:
             return
         config, count, now = self.config, len(ats), self.context.clock()

@@ -1,4 +1,6 @@
-"""What windows have that all keys share: accumulators in columns where they can be merged, else one object each."""
+"""The contents of windows that are the same for all keys: accumulators in columns if they can be merged, else
+objects.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +22,11 @@ from millrace.runtime.tables.columns.keys import Ids, Key, group, group_ids, key
 from millrace.runtime.tables.windows.slice_table import SliceTable
 
 Parts = Sequence[tuple[int, Sequence[int]]]
-"""(end of a window, the ends under which its rows are stored)"""
+"""(end of a window, ends under which its rows are stored), in ms"""
 
 
 class Results(NamedTuple):
-    """Rows of windows that are over."""
+    """Rows of windows that have ended."""
 
     keys: list[pa.Array]
     values: list[pa.Array]
@@ -32,9 +34,9 @@ class Results(NamedTuple):
 
 
 class WindowContents(ABC):
-    """The accumulators of windows, or of the slices that these are made of, under their ends.
+    """The accumulators of windows, or of their slices, by end.
 
-    :param keys: the columns of the key.
+    :param keys: indexes of the key columns.
     :param key_types: their types.
     :param partial: whether rows are partial accumulators, the first slot in column ``width``.
     """
@@ -49,29 +51,29 @@ class WindowContents(ABC):
 
     @abstractmethod
     def add(self, rows: Rows, ends: Ids, evaluator: Evaluator) -> set[int]:
-        """Add rows, each under an end; the ends that there were.
+        """Add rows, each under an end; returns the distinct ends.
 
-        :param evaluator: of expressions over the rows.
+        :param evaluator: evaluates expressions over the rows.
         """
 
     @abstractmethod
     def ends(self) -> list[int]:
-        """Under which ends something is stored."""
+        """The ends under which rows are stored."""
 
     @abstractmethod
     def results(self, windows: Parts) -> Iterable[Results]:
-        """The rows of windows that are over, of those keys that have any."""
+        """The rows of windows that have ended, for those keys that have any."""
 
     @abstractmethod
     def drop(self, end: int) -> None:
-        """Forget what is stored under an end."""
+        """Delete everything stored under an end."""
 
 
 class ColumnContents(WindowContents):
-    """In columns, with no Python per key. Only if accumulators are mergeable, and in memory."""
+    """Accumulators in columns, with no Python per key; for mergeable accumulators in memory."""
 
     MOST = 1_000_000
-    """rows that are put together at once, about"""
+    """the approximate number of rows that are merged at once"""
 
     def __init__(self, table: SliceTable, accumulators: Accumulators, keys: Sequence[int], partial: bool) -> None:
         super().__init__(accumulators, keys, table.partials.keys, partial)
@@ -144,7 +146,7 @@ class ColumnContents(WindowContents):
 
 
 class ObjectContents(WindowContents):
-    """One accumulator per key and end; calls that keep values have them at ``Scoped(key, end)``."""
+    """One accumulator object per key and end; calls that store values have them at ``Scoped(key, end)``."""
 
     def __init__(
         self,
@@ -161,7 +163,7 @@ class ObjectContents(WindowContents):
         return {at.namespace for at in self.add_at(rows, ends, evaluator)}
 
     def add_at(self, rows: Rows, ends: Ids, evaluator: Evaluator) -> list[Scoped]:
-        """As ``add``; the keys that there were, each with the end."""
+        """As ``add``; returns the keys, each with its end."""
         columns = rows.columns
         grouped = group([pa.array(ends), *(columns[index] for index in self.keys)], len(rows))
         ats = [Scoped(key[1:], key[0]) for key in grouped.keys]
@@ -176,11 +178,11 @@ class ObjectContents(WindowContents):
         return ats
 
     def keys_at(self, end: int) -> list[Key]:
-        """Of which keys something is stored under an end."""
+        """The keys with an accumulator under an end."""
         return list(self._table.rows.get(end, ()))
 
     def accumulators_at(self, ats: Sequence[Scoped]) -> list[Accumulator]:
-        """What is stored for keys under an end each; it must be there."""
+        """The accumulators of keys, each under an end; they must exist."""
         return [self._table.rows[at.namespace][at.key] for at in ats]
 
     def ends(self) -> list[int]:
@@ -212,10 +214,10 @@ class ObjectContents(WindowContents):
 
 
 def contents_of(backend: Any, name: str, accumulators: Accumulators, config: Any) -> WindowContents:
-    """Contents in columns if that is possible.
+    """The contents of windows, in columns if possible.
 
-    :param backend: that has the state of this name.
-    :param config: the ``WindowAggregate``.
+    :param backend: the backend with the state of this name.
+    :param config: the operator's ``WindowAggregate``.
     """
     keys = (*config.keys, *(config.attached or ()))
     types = [*config.arrow_key_types, *([pa.timestamp("us")] * len(config.attached or ()))]

@@ -1,5 +1,6 @@
-"""Aggregates of every so many rows of a key, in the order of their arrival: group windows of the Table API over
-``row_interval(n)``."""
+"""Aggregates over a number of rows of a key, in the order of arrival: the Table API's windows over
+``row_interval(n)``.
+"""
 
 from __future__ import annotations
 
@@ -18,16 +19,16 @@ from millrace.runtime.tables.columns.matching import ranges
 from millrace.runtime.tables.windows.window_config import WindowAggregate
 
 ROWS = "ROWS"
-"""the kind of these windows"""
+"""the kind of count windows"""
 COUNTED = "windows"
 """name of the state"""
 
 
 class CountWindowOperator(AggregatingOperator[WindowAggregate]):
-    """State: key -> (how many rows it has had, number of a window that is not full -> accumulator).
+    """State: key -> (number of rows so far, number of an open window -> accumulator).
 
-    Window k has the rows from ``k * slide`` on, as many as ``size``. It gives its row when it is full; what is not full
-    at the end of the input gives none.
+    Window k has ``size`` rows from row ``k * slide`` on. It emits its row when it is full; windows that are not full at
+    the end of the input emit none.
     """
 
     def setup(self, context: Any, output: Any) -> None:
@@ -53,7 +54,7 @@ class CountWindowOperator(AggregatingOperator[WindowAggregate]):
         self._fire(full)
 
     def _windows(self, ids: Ids, seen: Ids) -> tuple[Ids, Ids]:
-        """(row, window) of every window that a row is in."""
+        """(row, window) for every window that a row is in."""
         order = np.argsort(ids, kind="stable")
         starts = np.flatnonzero(np.diff(ids[order], prepend=-1))
         numbers = np.empty(len(ids), np.int64)

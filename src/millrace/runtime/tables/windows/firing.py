@@ -1,4 +1,4 @@
-"""What operators share whose windows end at a time: by watermarks, or by the clock."""
+"""The base of operators whose windows end at a time: by watermarks, or by the clock."""
 
 from __future__ import annotations
 
@@ -39,13 +39,14 @@ class FiringOperator(KeyedTableOperator[C]):
 
     @abstractmethod
     def plan(self) -> None:
-        """The state has come from an earlier copy, or from other subtasks: find out when its windows end."""
+        """The state was restored, from an earlier copy or from other subtasks: plan the ends of its windows."""
 
     def in_windows(self, rows: Rows, times: Ids, windows: Slicing, lateness: int = 0) -> tuple[Rows, Ids]:
-        """A row for each window that still takes it, and the ends of these windows; rows that none takes are counted.
+        """A row for each window that still accepts it, and the ends of these windows; rows that no window accepts are
+        counted.
 
-        :param times: of the rows (ms on the wall).
-        :param lateness: how long behind its end a window takes rows (ms).
+        :param times: local times of the rows (ms).
+        :param lateness: how long after its end a window accepts rows (ms).
         """
         which, _, ends = windows.expand(times)
         if not self._event_time:
@@ -58,15 +59,15 @@ class FiringOperator(KeyedTableOperator[C]):
 
     @abstractmethod
     def fire_until(self, time: int) -> None:
-        """Emit what is over at ``time`` (ms)."""
+        """Emit the windows that have ended at ``time`` (ms)."""
 
     @abstractmethod
     def next_end(self) -> int | None:
-        """When the next window is over (ms), None without."""
+        """When the next window ends (ms); None: there is none."""
 
     @abstractmethod
     def forget_open_windows(self) -> None:
-        """Drop what has not fired, and will not."""
+        """Drop the windows that have not fired, and never will."""
 
     def advance(self, watermark: int) -> None:
         if self._event_time:

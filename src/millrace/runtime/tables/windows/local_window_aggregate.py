@@ -1,5 +1,7 @@
-"""The first half of a two-phase aggregation per window: partial accumulators of the slices that windows are made of.
-``WindowAggregate`` with ``partial`` is the second half."""
+"""The first half of a two-phase window aggregation: partial accumulators of the slices of windows.
+
+``WindowAggregate`` with ``partial`` is the second half.
+"""
 
 from __future__ import annotations
 
@@ -19,23 +21,24 @@ from millrace.runtime.tables.windows.window_table import without_null_times
 
 @dataclass(frozen=True, kw_only=True)
 class LocalWindowAggregate(LocalAggregate, TimedWindows):
-    """The keys; the end of the slice (BIGINT, ms on the wall), or the two columns of an attached window; all slots."""
+    """The output is the keys; the end of the slice (BIGINT, local time in ms), or the two columns of an attached
+    window; all slots."""
 
     attached: tuple[int, int] | None = None
-    """the columns of window_start and window_end, if the rows are in one window each already"""
+    """indexes of window_start and window_end, if each row is in one window already"""
 
     def operator(self) -> LocalWindowAggregateOperator:
         return LocalWindowAggregateOperator(self)
 
 
 class LocalWindowAggregateOperator(LocalAggregateOperator[LocalWindowAggregate]):
-    """Rows are held until the end of the slice, or until a watermark may complete a window that they are in."""
+    """Rows are held until the end of the slice, or until a watermark may complete a window that contains them."""
 
     def setup(self, context: Any, output: Any) -> None:
         super().setup(context, output)
         self._clock, self._windows = self.config.clock, self.config.slicing
         self._earliest: int | None = None
-        """the first end of a slice that is held"""
+        """the earliest end of a held slice (ms); None: nothing is held"""
 
     def open(self) -> None:
         super().open()
@@ -50,7 +53,7 @@ class LocalWindowAggregateOperator(LocalAggregateOperator[LocalWindowAggregate])
         return rows, [*keys, *window]
 
     def _placed(self, rows: Rows) -> tuple[Rows, Ids, list[pa.Array]]:
-        """(rows, the end of the slice of each, the columns that say so)"""
+        """(rows, the end of the slice of each, the columns with the slice or window)"""
         config = self.config
         if config.attached is not None:
             window = [rows.batch.column(index) for index in config.attached]

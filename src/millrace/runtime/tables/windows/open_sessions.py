@@ -1,7 +1,7 @@
-"""State with the open sessions of keys in columns: found by the key, looked through for what is over.
+"""State with the open sessions of keys in columns: found by the key, and searched for those that have ended.
 
-What it tells of itself, whole and as changes, is a tuple of ``Session`` for each key, as ``ObjectSessions`` has it:
-state may go to a task that has it on disk, or be divided by keys.
+Its deltas and full content are a tuple of ``Session`` for each key, as in ``ObjectSessions``, so that state can be
+restored by a task that has it on disk, or be divided by keys.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from millrace.runtime.tables.windows.sessions import Session
 
 
 class OpenSessions(ChangingRows):
-    """Rows: the key, the slots of the accumulator, start and end of the session on the wall (ms). The mark of a row is
-    the last ms of the session, as an instant."""
+    """Rows: the key, the slots of the accumulator, start and end of the session in local time (ms). The mark of a row
+    is the last ms of the session, as an instant."""
 
     kind = ValueTable.kind
 
@@ -36,12 +36,12 @@ class OpenSessions(ChangingRows):
         return self._clock.instants(batch.column(batch.num_columns - 1).to_numpy()) - 1
 
     def due(self, time: int) -> Ids:
-        """The sessions that are over at a time (ms), in order of their ends."""
+        """The sessions that have ended at a time (ms), ordered by their ends."""
         found = self.marked(time)
         return found[np.argsort(self._marks[found], kind="stable")]
 
     def next_due(self) -> int | None:
-        """The last ms of the session that is over next."""
+        """The last ms of the session that ends next; None: there is none."""
         return int(self._marks[self._alive].min()) if self._alive.any() else None
 
     # -- as a table -----------------------------------------------------------------------------------------------
@@ -58,7 +58,7 @@ class OpenSessions(ChangingRows):
         self._kill(self.find(keys, len(changes))[1])
         entries = [(key, each) for key, sessions in changes.items() if sessions is not ABSENT for each in sessions]
         if entries:
-            # Several sessions may have one key, so each is a key by itself here.
+            # A key may have several sessions, so each session counts as a key of its own here.
             columns = self.partials.of_entries([(key, each.content) for key, each in entries]).columns
             times = [pa.array([getattr(each, name) for _, each in entries], pa.int64()) for name in ("start", "end")]
             self._keep(record_batch([*columns, *times], len(entries)), np.zeros(len(entries), bool))

@@ -22,7 +22,8 @@ from millrace.runtime.tables.windows.window_config import WindowAggregate, windo
 
 
 class SessionAggregateOperator(ObjectSessionOperator[WindowAggregate], AggregatingOperator[WindowAggregate]):
-    """The content of a session is its accumulator: in columns where accumulators can be merged."""
+    """Aggregates over session windows. The content of a session is its accumulator: in columns where accumulators can
+    be merged."""
 
     def setup(self, context: Any, output: Any) -> None:
         super().setup(context, output)

@@ -1,4 +1,4 @@
-"""Open sessions whose accumulators can be merged, in columns: no Python per key or session."""
+"""Open sessions with mergeable accumulators, in columns: no Python per key or session."""
 
 from __future__ import annotations
 
@@ -18,13 +18,15 @@ from millrace.runtime.tables.windows.open_sessions import OpenSessions
 from millrace.runtime.tables.windows.sessions import Sessions, pieces_of
 
 Emit = Callable[[list[pa.Array], list[pa.Array], Ids, Ids], None]
-"""(keys, values of the calls, starts, ends)"""
+"""called with (keys, values of the calls, starts, ends) of sessions that have ended; times in ms"""
 
 
 class ColumnSessions(Sessions):
-    """:param keys: the columns of the key.
-    :param evaluator: of expressions over a batch.
-    :param emit: what happens to sessions that are over, in order of their ends.
+    """Open sessions in columns.
+
+    :param keys: indexes of the key columns.
+    :param evaluator: makes an evaluator of expressions over a batch.
+    :param emit: called with sessions that have ended, in the order of their ends.
     """
 
     def __init__(
@@ -44,12 +46,12 @@ class ColumnSessions(Sessions):
         self._emit = emit
 
     def restored(self) -> None:
-        """Nothing has to be made of the state."""
+        """Does nothing: nothing is derived from the state."""
 
     # -- rows come in ---------------------------------------------------------------------------------------------
 
     def _grouped(self, rows: Rows) -> tuple[Ids, list[pa.Array]]:
-        """(the key of each row, the columns of the different keys)"""
+        """(number of each row's key, the columns of the distinct keys)"""
         partials = self._table.partials
         ids, first = group_ids([rows.batch.column(index) for index in self._keys], len(rows))
         where = pa.array(first)
@@ -75,7 +77,7 @@ class ColumnSessions(Sessions):
         pieces, piece_keys, starts, ends = pieces_of(ids, times, self._gap)
         owners, numbers = table.find(keys, int(ids.max()) + 1)
         stored = table.take(numbers)
-        # Sessions that are there, then pieces that come: what overlaps becomes one session.
+        # Stored sessions, then new pieces: those that overlap become one session.
         found = _unions(
             np.concatenate([owners, piece_keys]),
             np.concatenate([_numbers(stored[-2]), starts]),
@@ -95,7 +97,7 @@ class ColumnSessions(Sessions):
         table.add(record_batch(columns, len(found.keys)))
 
     def _merged(self, older: Sequence[pa.Array], ids: Ids, newer: Sequence[pa.Array]) -> list[pa.Array]:
-        """Slots after older ones were put before them; ``ids``: where each of these belongs."""
+        """The slots after merging older ones into them; ``ids``: the index that each older one belongs to."""
         count = len(newer[0])
         places = np.concatenate([ids, np.arange(count)])
         slots = self._table.partials.slots
@@ -131,17 +133,20 @@ def _numbers(column: pa.Array) -> Ids:
 
 
 class _Unions(NamedTuple):
-    """What intervals of keys become when those that touch are put together."""
+    """The unions of overlapping intervals of keys."""
 
     targets: Ids
-    """which union each interval is part of; -1: one without anything new"""
+    """index of the union that each interval is part of; -1: a stored interval to which nothing was added"""
     keys: Ids
     starts: Ids
     ends: Ids
 
 
 def _unions(keys: Ids, starts: Ids, ends: Ids, known: int) -> _Unions:
-    """:param known: how many of the intervals, the first ones, are nothing new."""
+    """Unite the overlapping intervals of each key.
+
+    :param known: the first this many intervals are stored ones, not new.
+    """
     order = np.lexsort((starts, keys))
     begins, reach = _overlapping(keys[order], starts[order], ends[order])
     firsts = np.flatnonzero(begins)
@@ -156,7 +161,8 @@ def _unions(keys: Ids, starts: Ids, ends: Ids, known: int) -> _Unions:
 
 
 def _overlapping(keys: Ids, starts: Ids, ends: Ids) -> tuple[Any, Ids]:
-    """Of intervals by key and start: (which ones do not touch any before them, how far they and those before reach)."""
+    """For intervals sorted by key and start: (whether each touches none before it, the latest end of it and those
+    before)."""
     lowest = int(starts.min())
     span = int(ends.max()) - lowest + 1
     if span * (int(keys[-1]) + 2) < 2**62:

@@ -1,4 +1,4 @@
-"""Open sessions with a content of any kind: an object for each key."""
+"""Open sessions with contents of any kind: one object for each key."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ class Fired(NamedTuple):
 
 
 class ObjectSessionOperator(SessionOperator[C]):
-    """Says what the content of a session is. What there is besides lies at ``Scoped(key, id)``."""
+    """The base of operators on sessions: defines the content of a session. Further state of a session is at
+    ``Scoped(key, id)``."""
 
     @abstractmethod
     def empty(self) -> Any:
@@ -36,19 +37,19 @@ class ObjectSessionOperator(SessionOperator[C]):
 
     @abstractmethod
     def add(self, rows: Rows, ids: Ids, contents: Sequence[Any], ats: Sequence[Scoped]) -> Sequence[Any]:
-        """The contents after rows were added; ``ids`` are positions in ``contents`` and ``ats``."""
+        """The contents after adding rows; ``ids`` are indexes into ``contents`` and ``ats``."""
 
     @abstractmethod
     def join(self, at: Scoped, content: Any, other: Scoped, other_content: Any) -> Any:
-        """The content of a session that has taken in another one."""
+        """The content of a session after merging another one into it."""
 
     @abstractmethod
     def fire(self, fired: Sequence[Fired]) -> None:
-        """These sessions are over: emit their rows, and clear what they have besides their content."""
+        """Emit the rows of sessions that have ended, and clear their further state."""
 
 
 class ObjectSessions(Sessions):
-    """State: key -> its open sessions, in order of time; a timer at the end of each."""
+    """State: key -> its open sessions, in the order of time; a timer at the end of each."""
 
     def __init__(self, operator: ObjectSessionOperator[Any]) -> None:
         self._operator = operator
@@ -63,7 +64,7 @@ class ObjectSessions(Sessions):
         table = self._backend.table(SESSIONS)
         if table is None or self._timers.next_time() is not None:
             return
-        # Sessions in columns have no timers, and are saved without.
+        # Sessions in columns have no timers, and are saved without them.
         for key in table.addresses():
             for each in self._state.get(key) or ():
                 self._timers.register(self._clock.instant(each.end) - 1, key)
@@ -91,7 +92,8 @@ class ObjectSessions(Sessions):
         self._update(rows, np.array(target_of, np.int64)[pieces], list(targets), opened)
 
     def _open(self, key: Key, sessions: list[Session], start: int, end: int) -> Session:
-        """The session that rows from ``start`` on belong to: a new one, or one that those that they touch become."""
+        """The session that rows from ``start`` on belong to: a new one, or the merged one of all sessions that they
+        touch."""
         touching = [each for each in sessions if each.start <= end and each.end >= start]
         if not touching:
             new = Session(start, start, end, self._operator.empty())

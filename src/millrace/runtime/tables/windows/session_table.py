@@ -1,4 +1,4 @@
-"""The windowing table function SESSION: rows wait until their session is over, since only then its end is known."""
+"""The windowing table function SESSION: rows wait until their session has ended, since only then its end is known."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from millrace.runtime.tables.windows.window_table import with_windows
 
 @dataclass(frozen=True, kw_only=True)
 class SessionTable(TimedWindows):
-    """The columns of the input, then window_start, window_end and window_time. Rows keep their kinds."""
+    """The output is the columns of the input, then window_start, window_end and window_time. Rows keep their kinds."""
 
     partition: tuple[int, ...]
     types: tuple[DataType, ...]
-    """of all columns of the input"""
+    """types of all columns of the input"""
 
     def operator(self) -> SessionTableOperator:
         return SessionTableOperator(self)
 
 
 class SessionTableOperator(ObjectSessionOperator[SessionTable]):
-    """The content of a session is how many rows it has; these lie at its address by their place: (kind, row)."""
+    """The content of a session is its number of rows; the rows are at its address, as index -> (kind, row)."""
 
     def setup(self, context: Any, output: Any) -> None:
         super().setup(context, output)

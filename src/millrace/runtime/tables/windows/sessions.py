@@ -16,17 +16,17 @@ from millrace.runtime.tables.windows.window_table import without_null_times
 
 C = TypeVar("C", bound=TimedWindows)
 SESSIONS = "sessions"
-"""the state of open sessions"""
+"""name of the state with open sessions"""
 
 
 class Session(NamedTuple):
-    """An open session of a key. Times are on the wall (ms)."""
+    """An open session of a key. Times are local (ms)."""
 
     id: int
-    """its start when it began: no other open session of the key has it"""
+    """its start when it began, which identifies it among the key's open sessions"""
     start: int
     end: int
-    """the gap after its last row"""
+    """time of its last row plus the gap"""
     content: Any
 
 
@@ -35,15 +35,15 @@ class Sessions(ABC):
 
     @abstractmethod
     def restored(self) -> None:
-        """The state has come from an earlier copy, or from other subtasks."""
+        """The state was restored, from an earlier copy or from other subtasks."""
 
     @abstractmethod
     def add(self, rows: Rows, times: Ids) -> None:
-        """Rows that are in time, at least one."""
+        """Add rows that are not late, at least one."""
 
     @abstractmethod
     def hopeful(self, rows: Rows, late: Any) -> Any:
-        """Which of the late rows may find an open session, as numpy Booleans; a few that won't may be among them."""
+        """Which late rows may belong to an open session, as numpy Booleans; a few that don't may be included."""
 
     @abstractmethod
     def finds(self, row: Rows, time: int) -> bool:
@@ -51,22 +51,22 @@ class Sessions(ABC):
 
     @abstractmethod
     def fire_until(self, time: int) -> None:
-        """Emit the sessions that are over."""
+        """Emit the sessions that have ended at ``time`` (ms)."""
 
     @abstractmethod
     def next_end(self) -> int | None:
-        """When the next session is over (ms), None without."""
+        """When the next session ends (ms); None: there is none."""
 
     @abstractmethod
     def forget(self) -> None:
-        """Let no session that is open ever fire."""
+        """Drop all open sessions; they never fire."""
 
 
 class SessionOperator(FiringOperator[C]):
-    """As in Flink rows that are exactly the gap apart are in one session."""
+    """The base of operators on session windows. As in Flink, rows exactly one gap apart are in one session."""
 
     keys: tuple[int, ...]
-    """columns of the input, set in ``setup``"""
+    """indexes of the key columns, set in ``setup``"""
     sessions: Sessions
     """set in ``setup``"""
 
@@ -117,7 +117,8 @@ class SessionOperator(FiringOperator[C]):
 
 
 def pieces_of(ids: Ids, times: Ids, gap: int) -> tuple[Ids, Ids, Ids, Ids]:
-    """Rows of each key that are together: (piece of each row, key, start and end of each piece), by key and time.
+    """Divide rows into pieces of rows within one gap: (piece of each row, key, start and end of each piece), by key and
+    time.
 
     :param ids: the key of each row.
     """

@@ -1,8 +1,8 @@
-"""State of windows that all keys share, in columns: batches of partial accumulators for each window or slice.
+"""State of windows that are the same for all keys, in columns: batches of partial accumulators per window or slice.
 
-What comes in is put beside what is there, and becomes one batch now and then, so no row is looked for. What it tells
-of itself, whole and as changes, is what a ``WindowTable`` tells: state may go to a task that has it on disk, or be
-divided by keys.
+New batches are appended to the stored ones and merged now and then, so no row has to be looked up. Deltas and full
+content have the form of a ``WindowTable``, so that state can be restored by a task that has it on disk, or be divided
+by keys.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from millrace.runtime.tables.aggregates.partials import PartialColumns, joined
 from millrace.runtime.tables.columns.keys import group_ids
 
 MERGE_AT = 65_536
-"""Rows that are held apart before those of equal keys become one."""
+"""The number of unmerged rows at which rows with equal keys are merged."""
 MOST_BATCHES = 32
-"""that are held apart, however small they are"""
+"""The number of unmerged batches, however small, at which batches are merged."""
 
 
 class _Slice:
@@ -31,11 +31,11 @@ class _Slice:
     def __init__(self) -> None:
         self.batches: list[pa.RecordBatch] = []
         self.apart = 0
-        """rows that came since the batches were merged"""
+        """number of rows added since the batches were merged"""
 
     @property
     def merged(self) -> int:
-        """Rows of the first batch, whose keys are different."""
+        """The number of rows in the first batch, whose keys are distinct."""
         return self.batches[0].num_rows if self.batches else 0
 
     def add(self, batch: pa.RecordBatch) -> None:
@@ -44,7 +44,7 @@ class _Slice:
 
 
 class SliceTable(Table):
-    """rows: end of a window (or slice) -> its batches."""
+    """The batches of all windows: ``rows`` is end of a window or slice (ms) -> its batches."""
 
     kind = WindowTable.kind
 
@@ -53,12 +53,12 @@ class SliceTable(Table):
         self.partials = partials
         self.rows: dict[int, _Slice] = {}
         self._added: dict[int, list[pa.RecordBatch]] = {}
-        """since the last delta"""
+        """end -> batches added since the last delta"""
         self._fresh: dict[int, None] = {}
-        """ends that were dropped, or are new, since the last delta"""
+        """ends of windows that were dropped, or were added, since the last delta"""
 
     def add(self, end: int, batch: pa.RecordBatch) -> None:
-        """Rows of a window or slice; several may have the same key."""
+        """Add rows of a window or slice; several may have the same key."""
         if end not in self.rows:
             self._fresh[end] = None
         self._added.setdefault(end, []).append(batch)
@@ -77,7 +77,7 @@ class SliceTable(Table):
         found.apart = 0
 
     def _merge_small(self, batches: list[pa.RecordBatch]) -> None:
-        """The last batches become one, and so on up to one that is much larger: each row is moved a few times."""
+        """Merge the last batches, and so on up to one that is much larger, so that each row is copied a few times."""
         first, size = len(batches) - 1, batches[-1].num_rows
         while first and batches[first - 1].num_rows <= 2 * size:
             first -= 1
@@ -85,7 +85,7 @@ class SliceTable(Table):
         batches[first:] = [self.partials.merged(batches[first:])]
 
     def batch(self, end: int) -> pa.RecordBatch | None:
-        """The accumulators of a window or slice, None without any: one for each key."""
+        """The accumulators of a window or slice, one per key; None: there are none."""
         found = self.rows.get(end)
         if found is None:
             return None
@@ -94,12 +94,12 @@ class SliceTable(Table):
         return found.batches[0]
 
     def batches(self, end: int) -> list[pa.RecordBatch]:
-        """The same as they came, to be merged by who asks."""
+        """The batches of a window or slice without merging them: a key may have several rows."""
         found = self.rows.get(end)
         return [] if found is None else found.batches
 
     def drop(self, end: int) -> None:
-        """A window is over, for all keys."""
+        """Delete a window with all its keys."""
         if self.rows.pop(end, None) is not None:
             self._added.pop(end, None)
             self._fresh[end] = None
@@ -123,7 +123,7 @@ class SliceTable(Table):
         return changes
 
     def _has_keys(self, batch: pa.RecordBatch, of: Sequence[pa.RecordBatch]) -> Any:
-        """Which rows of a batch have a key that is in others, too, as numpy Booleans."""
+        """Which rows of a batch have a key that also is in other batches, as numpy Booleans."""
         width = self.partials.width
         columns, length = joined([record_batch(each.columns[:width], each.num_rows) for each in (batch, *of)])
         ids, _ = group_ids(columns, length)
@@ -141,7 +141,7 @@ class SliceTable(Table):
                 self._replace(end, self.partials.of_entries(list(entries.items())))
 
     def _replace(self, end: int, batch: pa.RecordBatch) -> None:
-        """Accumulators that take the place of those of the same keys."""
+        """Replace the accumulators of these keys."""
         old = self.batch(end)
         self.rows[end] = found = _Slice()
         if old is not None:

@@ -1,7 +1,7 @@
 """Aggregates over TUMBLE, HOP and CUMULATE: the same windows for all keys, which fire together.
 
-Where accumulators can be merged, overlapping windows of event time share slices: a row is added once, and a window that
-fires merges the slices that it is made of. Otherwise a row is added to every window that it is in.
+Where accumulators can be merged, overlapping event-time windows share slices: a row is added once, and a window that
+fires merges its slices. Otherwise a row is added to every window that contains it.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ WINDOWS = "window accumulators"
 
 
 class WindowAggregateOperator(FiringOperator[WindowAggregate], AggregatingOperator[WindowAggregate]):
-    """State: end of a window or slice (on the wall, ms) -> key -> accumulator. Of windows that are attached to the rows
-    their two columns are the end of the key, as they are of what the rows are partitioned by."""
+    """State: end of a window or slice (local time, ms) -> key -> accumulator. For windows that are attached to rows,
+    the two window columns are the last part of the key by which rows are partitioned."""
 
     def setup(self, context: Any, output: Any) -> None:
         super().setup(context, output)
@@ -40,11 +40,11 @@ class WindowAggregateOperator(FiringOperator[WindowAggregate], AggregatingOperat
         overlap = (config.window.slide or config.window.size) < config.window.size
         self._sliced = overlap and self._event_time and config.attached is None and self.accumulators.mergeable
         self._width = len(config.keys) + (1 if config.attached is None else 2)
-        """of partial accumulators: the column of the first slot, which counts rows"""
+        """index of the first slot column of partial accumulators, which counts rows"""
         self._agenda: Agenda[int] = Agenda()
-        """ends of windows"""
+        """the ends of windows, by the time when they fire"""
         self._planned: set[int] = set()
-        """the windows and slices whose windows are on the agenda, or over"""
+        """the ends of windows and slices whose windows are planned, or have ended"""
 
     def plan(self) -> None:
         self._agenda.clear()
@@ -72,7 +72,7 @@ class WindowAggregateOperator(FiringOperator[WindowAggregate], AggregatingOperat
         self._schedule(self._contents.add(rows, buckets, self.evaluator(rows.columns, len(rows))))
 
     def _assigned(self, rows: Rows) -> tuple[Rows, Ids]:
-        """The rows that are not late, and the window or slice that each is added to."""
+        """The rows that are not late, and the end of the window or slice that each is added to."""
         config, clock = self.config, self._clock
         if config.attached is not None:
             ends = clock_times(rows.batch.column(config.attached[1]))
@@ -87,7 +87,7 @@ class WindowAggregateOperator(FiringOperator[WindowAggregate], AggregatingOperat
         return self.in_windows(rows, times, self._windows)
 
     def _in_time(self, rows: Rows, buckets: Ids, needed_until: Ids) -> tuple[Rows, Ids]:
-        """Without the rows of windows that are over."""
+        """The rows without those of windows that have ended."""
         if not self._event_time:
             return rows, buckets
         late = passed(needed_until, self._clock, self.watermark)
@@ -97,7 +97,7 @@ class WindowAggregateOperator(FiringOperator[WindowAggregate], AggregatingOperat
         return rows.where(~late), buckets[~late]
 
     def _last_ends(self, slices: Ids) -> Ids:
-        """The end of the last window that each of these slices is part of."""
+        """The end of the last window that contains each of these slices."""
         distinct, where = np.unique(slices, return_inverse=True)
         last = np.array([self._windows.last_window(each) for each in distinct.tolist()], np.int64)
         return last[where] if len(last) else slices
@@ -133,7 +133,7 @@ class WindowAggregateOperator(FiringOperator[WindowAggregate], AggregatingOperat
         return self._windows.slice_ends(end) if self._sliced else (end,)
 
     def _drop_after(self, end: int) -> None:
-        """Drop what no later window needs."""
+        """Delete what no later window needs."""
         for each in self._stored(end):
             if not self._sliced or self._windows.last_window(each) <= end:
                 self._drop(each)
@@ -143,7 +143,9 @@ class WindowAggregateOperator(FiringOperator[WindowAggregate], AggregatingOperat
         self._planned.discard(bucket)
 
     def _not_fired(self, found: Results) -> Results:
-        """Without what has fired for its key: of windows that share slices something is still there."""
+        """The results without those of keys for which a window has fired: windows that share slices leave some of
+        them.
+        """
         if not self._sliced or self.ahead is None:
             return found
         width, times = len(self.config.keys), np.array(self.ahead.times, np.int64)

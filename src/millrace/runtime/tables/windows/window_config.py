@@ -1,4 +1,4 @@
-"""What operators on windows are told, and what they share."""
+"""The descriptions of operators on windows, and functions that they share."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ START, END, ROWTIME, PROCTIME = "START", "END", "ROWTIME", "PROCTIME"
 
 @dataclass(frozen=True, kw_only=True)
 class TimedWindows(TableConfig):
-    """Windows of a time attribute."""
+    """Windows over a time attribute."""
 
     window: WindowSpec
     time: int | None
-    """the column of event time; None: processing time"""
+    """index of the event-time column; None: processing time"""
     zoned: bool
     """whether the time attribute is a TIMESTAMP_LTZ, as processing time always is"""
 
@@ -49,31 +49,31 @@ class TimedWindows(TableConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class WindowAggregate(TimedWindows):
-    """Aggregates per window and key: the keys, the value of each call, then ``properties``.
+    """Aggregates per window and key. The output is the keys, the value of each call, then ``properties``.
 
-    A window gives its rows when it is over, and never changes them, unless ``emission`` says otherwise. Rows for
-    windows that are over are dropped and counted (``numLateRecordsDropped``).
+    A window emits its rows when it has ended, and never changes them, unless ``emission`` says otherwise. Rows of
+    windows that have ended are dropped and counted (``numLateRecordsDropped``).
     """
 
     keys: tuple[int, ...]
-    """columns of the input"""
+    """indexes of the key columns"""
     key_types: tuple[DataType, ...]
     calls: tuple[AggCall, ...]
     properties: tuple[str, ...] = ()
-    """some of START, END, ROWTIME, PROCTIME"""
+    """further output columns: some of START, END, ROWTIME, PROCTIME"""
     retracts: bool = False
-    """whether the input has other rows than insertions"""
+    """whether the input contains changes other than insertions"""
     attached: tuple[int, int] | None = None
-    """the columns of window_start and window_end, if the rows are in one window each already: rows come partitioned by
-    the keys and these two"""
+    """indexes of window_start and window_end, if each row is in one window already: rows are partitioned by the keys
+    and these two"""
     partial: bool = False
-    """the input is what ``LocalWindowAggregate`` gives"""
+    """whether the input is the output of ``LocalWindowAggregate``"""
     emission: Emission | None = None
-    """when a window gives rows that may change; None: at its end, and they never change"""
+    """when a window emits rows that may change; None: only at its end, and they never change"""
     before: bool = True
     """whether the consumer needs the old row of an update (-U)"""
     every_change: bool = False
-    """each row of the input makes its change, as in Flink; else those of an epoch are brought together"""
+    """whether each input row makes its own change, as in Flink; else the changes of a slice are combined"""
 
     def operator(self) -> Any:
         from millrace.runtime.tables.windows.count_windows import ROWS, CountWindowOperator
@@ -115,9 +115,9 @@ def window_rows(
     ends: Ids,
     now: int | Ids,
 ) -> list[pa.Array]:
-    """The columns of the result, of which each row is a window of a key.
+    """The columns of the result; each row is a window of a key.
 
-    :param now: the processing time (ms), perhaps of each row.
+    :param now: the processing time (ms), one or one per row.
     """
     clock = config.clock
     made = {

@@ -1,4 +1,4 @@
-"""A join of two windowed inputs: rows wait for the end of their window, then a whole window is joined at once."""
+"""A join of two windowed inputs: rows wait for the end of their window, then the whole window is joined at once."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class WindowJoin(JoinConfig):
     """A ``WindowJoin`` node: equal windows, and the condition."""
 
     left_window: tuple[int, int]
-    """the columns of window_start and window_end"""
+    """indexes of window_start and window_end in the left input"""
     right_window: tuple[int, int]
-    """columns of the right input"""
+    """indexes of window_start and window_end in the right input"""
     zone: str | None = None
-    """the zone that the windows are in, if the time attribute is a TIMESTAMP_LTZ"""
+    """time zone of the windows, if the time attribute is a TIMESTAMP_LTZ; else None"""
 
     def operator(self) -> WindowJoinOperator:
         return WindowJoinOperator(self)
@@ -107,7 +107,7 @@ class WindowJoinOperator(KeyedTableOperator[WindowJoin]):
 
 
 def _missing(positions: Ids, length: int) -> Ids:
-    """The positions that do not occur."""
+    """The positions below ``length`` that do not occur."""
     found = np.zeros(length, bool)
     found[positions[positions >= 0]] = True
     return np.flatnonzero(~found)

@@ -1,4 +1,4 @@
-"""Top-N and deduplication within windows: the rows of a window leave when it is over, and never change."""
+"""Top-N and deduplication within windows: the rows of a window are emitted when it has ended, and never change."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _NUMBER = arrow_type(BigIntType())
 
 @dataclass(frozen=True, kw_only=True)
 class WindowRank(TopRows):
-    """Top-N of each window. The columns of the window may be in ``partition``, too; the input has insertions only."""
+    """Top-N of each window. ``partition`` may also contain the window columns; the input has insertions only."""
 
     window_end: int
-    """the column of window_end"""
+    """index of window_end"""
     zoned: bool
     """whether the time attribute of the windows is a TIMESTAMP_LTZ"""
 
@@ -44,16 +44,16 @@ class WindowRank(TopRows):
 
 @dataclass(frozen=True, kw_only=True)
 class WindowDeduplicate(TableConfig):
-    """The first or last row of each key and window by the time of a column: of the same time the first or last to
+    """The first or last row of each key and window by a time column; of rows with equal times the first or last to
     arrive. The input has insertions only."""
 
     keys: tuple[int, ...]
     types: tuple[DataType, ...]
-    """of all columns of the input"""
+    """types of all columns of the input"""
     last: bool
     time: int
     window_end: int
-    """the column of window_end"""
+    """index of window_end"""
     zoned: bool
     """whether the time attribute of the windows is a TIMESTAMP_LTZ"""
     number: bool = False
@@ -67,10 +67,10 @@ class WindowDeduplicate(TableConfig):
 
 
 class WindowRowsOperator(KeyedTableOperator[C]):
-    """State: end of a window (on the wall, ms) -> key -> what is kept of its rows."""
+    """The base of both operators. State: end of a window (local time, ms) -> key -> the stored rows or row."""
 
     keys: tuple[int, ...]
-    """columns of the input; this, the column of window_end and the codecs are set in ``setup``"""
+    """indexes of the key columns; ``setup`` sets this, ``window_end`` and the codecs"""
     window_end: int
     codec: RowCodec
     result_codec: RowCodec
@@ -84,15 +84,15 @@ class WindowRowsOperator(KeyedTableOperator[C]):
         self._late = context.runtime.get_metrics_group().counter("numLateRecordsDropped")
 
     def combine(self, known: Sequence[Any], new: Sequence[list[Row]]) -> Sequence[Any]:
-        """What is kept of these groups of rows, given what was: None for nothing."""
+        """Combine the stored contents of keys (None: there are none) with their new rows; returns the new contents."""
         raise NotImplementedError
 
     def result(self, kept: Any) -> list[Row]:
-        """The rows that a window gives for a key."""
+        """The rows that a window emits for a key, given its stored content."""
         raise NotImplementedError
 
     def candidates(self, rows: Rows) -> Rows:
-        """Without those that other rows of the batch keep out of the result."""
+        """The rows without those that can't be in the result because of other rows of the batch."""
         raise NotImplementedError
 
     def receive(self, rows: Rows, input: int) -> None:
@@ -127,7 +127,7 @@ class WindowRowsOperator(KeyedTableOperator[C]):
 
 
 class WindowRankOperator(WindowRowsOperator[WindowRank], TopRowsOperator):
-    """Kept are the rows that rank among the first, in order."""
+    """Stores the first-ranked rows, in order."""
 
     config: WindowRank
 
@@ -151,7 +151,7 @@ class WindowRankOperator(WindowRowsOperator[WindowRank], TopRowsOperator):
 
 
 class WindowDeduplicateOperator(WindowRowsOperator[WindowDeduplicate]):
-    """Kept is the best row so far."""
+    """Stores the best row so far."""
 
     def setup(self, context: Any, output: Any) -> None:
         super().setup(context, output)

@@ -1,4 +1,4 @@
-"""The windowing table functions TUMBLE, HOP and CUMULATE: each row once for every window that it is in."""
+"""The windowing table functions TUMBLE, HOP and CUMULATE: each row once for every window that contains it."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from millrace.runtime.tables.windows.window_config import TimedWindows
 
 @dataclass(frozen=True, kw_only=True)
 class WindowTable(TimedWindows):
-    """The columns of the input, then window_start, window_end and window_time. Rows keep their kinds. A row whose time
-    is NULL is in no window: it is dropped and counted (``numNullRowTimeRecordsDropped``)."""
+    """The output is the columns of the input, then window_start, window_end and window_time. Rows keep their kinds. A
+    row with a NULL time is in no window: it is dropped and counted (``numNullRowTimeRecordsDropped``)."""
 
     def operator(self) -> WindowTableOperator:
         return WindowTableOperator(self)
@@ -39,10 +39,10 @@ class WindowTableOperator(TableOperator[WindowTable]):
 
 
 def timed(rows: Rows, time: int | None, clock: WallClock, now: Callable[[], int], dropped: Any) -> tuple[Rows, Ids]:
-    """The rows that have a time, and these times (ms on the wall).
+    """The rows that have a time, and their local times (ms).
 
-    :param time: the column that has them; None: it is ``now`` for all.
-    :param dropped: counts the rows without.
+    :param time: index of the time column; None: all rows have the time ``now``.
+    :param dropped: counts the rows without a time.
     """
     if time is None:
         return rows, np.full(len(rows), clock.time(now()), np.int64)
@@ -60,10 +60,11 @@ def without_null_times(rows: Rows, time: int, dropped: Any) -> Rows:
 
 
 def with_windows(rows: Rows, starts: Any, ends: Any, clock: WallClock) -> Rows:
-    """With the columns of the window of each row."""
+    """The rows with the columns of each row's window."""
     return rows.with_columns([*rows.columns, *window_columns(starts, ends, clock)])
 
 
 def window_columns(starts: Any, ends: Any, clock: WallClock) -> list[pa.Array]:
-    """window_start, window_end and window_time: the last ms of the window, of the type of the time attribute."""
+    """The columns window_start, window_end and window_time: the last ms of the window, of the type of the time
+    attribute."""
     return [clock.column(starts, False), clock.column(ends, False), clock.column(ends - 1, True)]
