@@ -278,7 +278,6 @@ class CdcReader(SourceReaderBase[T, Any], Generic[T]):
         """until the enumerator has said which tables are new"""
         self._finished: dict[str, FinishedChunk] = {}
         """emitted, and the enumerator has not said that it knows"""
-        self._unreported: list[FinishedChunk] = []
         self._positions: dict[int, Any] = {}
         """by checkpoint, of the log"""
         self._slot_lag = 0

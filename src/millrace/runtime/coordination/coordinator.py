@@ -191,10 +191,6 @@ class Coordinator:
         """All metrics of the job as they are now."""
         return self.reporter.report()
 
-    def use_storage(self, storage: StateStorage) -> None:
-        """Where tasks write their state: old versions are deleted there."""
-        self._storage = storage
-
     def find_splits(self) -> None:
         """Let the sources look for their splits: what is missing shows before anything runs."""
         for source in self._sources:

@@ -184,7 +184,6 @@ class JobRunner:
     def begin(self, place: Workplace, provision: Provision) -> None:
         """Take over a session; after this ``run`` can go."""
         self._place, self._log_file = place, place.log_file
-        self._provision = provision
         self._context = context = place.session.sparkContext
         self._web_page = context.uiWebUrl
         attempts = spark_attempts(context.master, context.getConf().get("spark.task.maxFailures"))
