@@ -44,6 +44,7 @@ from millrace.table.sessions.table_result import TableResult, name_of_job, query
 from millrace.table.sessions.table_settings import STATE_TTL, ChangelogMode, ExplainDetail
 from millrace.table.values.data_types import info_of_data_type
 from millrace.table.values.program_errors import problem
+from millrace.util.identity import IdentityDict
 
 if TYPE_CHECKING:
     from millrace.datastream import DataStream
@@ -122,7 +123,8 @@ def add_to_program(plans: Sequence[n.Rel], program: Program, options: Options) -
     plan = Plan(program, options, plans)
     for each in plans:
         if isinstance(each, n.Sink) and compares_changes(plan, each):
-            plan.in_step |= {id(below) for below in n.walk(each)}
+            for below in n.walk(each):
+                plan.in_step.add(below)
     for each in plans:
         planned = plan.add(each)
         if not isinstance(each, n.Sink):
@@ -395,7 +397,7 @@ class GatheredStreams:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._known: dict[int, tuple[DataStream, pa.Table]] = {}
+        self._gathered = IdentityDict[DataStream, pa.Table]()
 
     def __call__(self, scan: StreamScan) -> pa.Table:
         """The columns of a scan, c0, c1, ...
@@ -409,12 +411,12 @@ class GatheredStreams:
                 "give the rows that are left at the end to from_data_stream()"
             )
         stream: Any = scan.stream
-        if id(stream) not in self._known:
+        if stream not in self._gathered:
             client = start([scan], self._session, "DataStream as a table")
             batches = [rows.batch for rows in client.collected()]
             types = [column.type for column in scan.columns]
-            self._known[id(stream)] = stream, pa.Table.from_batches(batches, schema=schema_of(types))
-        return self._known[id(stream)][1]
+            self._gathered[stream] = pa.Table.from_batches(batches, schema=schema_of(types))
+        return self._gathered[stream]
 
 
 # Batch queries in DataStreams
