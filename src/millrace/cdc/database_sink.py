@@ -52,7 +52,11 @@ _COLUMNS = "table_name, lineage, version, place, old_name, new_name"
 
 @dataclass(frozen=True)
 class Moved:
-    """A column that is called otherwise from a version of its table on, or gone."""
+    """A column that was renamed or dropped by a change of its table.
+
+    :ivar version: of the table, after the change.
+    :ivar new: None: it was dropped.
+    """
 
     version: int
     old: str
@@ -61,14 +65,15 @@ class Moved:
 
 @dataclass(frozen=True)
 class History:
-    """What is known of one table, in the order in which it happened."""
+    """The columns of one table that were renamed and dropped, in the order of these changes."""
 
     moved: tuple[Moved, ...] = ()
 
     def current(self, name: str, version: int, there: frozenset[str] | set[str]) -> str | None:
-        """What a column of a version is called now; None: it is gone.
+        """The name that a column of an earlier version has now; None: it was dropped.
 
-        :param there: the columns that the table has. The last change may be told of and not made.
+        :param there: the columns that the table has. The last change is recorded before it is made, so it counts only
+            if the table shows it.
         """
         found: str | None = name
         for each in self.moved:
@@ -79,11 +84,11 @@ class History:
         return found
 
     def is_last(self, version: int) -> bool:
-        """Whether no later change takes something away."""
+        """Whether no change after this version renames or drops a column."""
         return all(each.version <= version for each in self.moved)
 
     def has(self, version: int) -> bool:
-        """Whether a change that takes something away was told of."""
+        """Whether the change that makes this version renames or drops a column."""
         return any(each.version == version for each in self.moved)
 
 
@@ -340,7 +345,8 @@ class _Writer(SinkWriter[SinkElement]):
         )
 
     def _statements(self, connection: Any, event: SchemaChangeEvent, version: int, history: History) -> list[str]:
-        """What is left to do: a change may have been made before, and others after it."""
+        """The statements that a change of a table still needs. After a restart a change comes once more: it may have
+        been made already, and later ones, too."""
         ddl, table = self._ddl, self._writing.name_of(event.table)
         there = set(ddl.columns(connection, table))
         found: list[str] = []
@@ -352,7 +358,10 @@ class _Writer(SinkWriter[SinkElement]):
             return ddl.truncate(table)
         if isinstance(event, AddColumnEvent):
             for each in event.added:
-                if history.current(each.column.name, version, there) == each.column.name not in there:
+                name = each.column.name
+                # A later change may have renamed or dropped the column already: adding it would bring it back.
+                is_wanted = history.current(name, version, there) == name
+                if is_wanted and name not in there:
                     found += ddl.add(table, self._new(each.column))
         elif history.has(version) and not history.is_last(version):
             return found

@@ -35,7 +35,10 @@ class Batch:
     """which run of a pipeline the versions are of"""
 
     def with_rows(self, rows: Rows, schema: TableSchema | None = None) -> Batch:
-        """Others in their place, of which it is not known any more when they were changed."""
+        """This batch with other rows. Their times of commit are not known: ``times`` becomes None.
+
+        :param schema: of the other rows; None: they have the same columns.
+        """
         return replace(self, rows=rows, schema=schema or self.schema, times=None)
 
 

@@ -125,11 +125,13 @@ FILE_BYTES = 8 * 1024 * 1024
 
 @dataclass(frozen=True)
 class ResultFile:
-    """Parts that lie in a file, one after the other."""
+    """A file of results of one task: pickled lists of values, one after the other.
+
+    :ivar parts: the length in bytes and the CRC-32 of each list.
+    """
 
     path: str
     parts: tuple[tuple[int, int], ...]
-    """of each: bytes, CRC-32"""
 
 
 Result = bytes | ResultFile

@@ -405,7 +405,7 @@ class _Counted(_Work):
             recent.popleft()
 
     def figures(self) -> SubtaskFigures:
-        """As they are now."""
+        """The figures of this subtask at this moment: totals so far, and rates since the oldest kept moment."""
         (since, before), (until, after) = self.recent[0], self.recent[-1]
         span = until - since
         rates = [(new - old) / span for old, new in zip(before, after)] if span > 0 else [0, 0, 1, 0, 0, 0, 0]

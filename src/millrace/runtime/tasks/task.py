@@ -414,7 +414,7 @@ class StageTask:
             yield from self.drain()
 
     def _arriving(self, packets: Iterable[Packet]) -> Iterator[Packet]:
-        """The same, with the time that they let wait."""
+        """The packets, each as it arrives; the time that the task waits for them counts as reading."""
         watch, coming = self.watch, iter(packets)
         while True:
             before = watch.switch(READING)

@@ -34,7 +34,7 @@ class Node(Record):
                 yield from (item for item in value if isinstance(item, Node))
 
     def walk(self) -> Iterator[Node]:
-        """It and all below it, level by level."""
+        """This node and all nodes below it, level by level."""
         waiting: deque[Node] = deque([self])
         while waiting:
             found = waiting.popleft()
@@ -45,7 +45,8 @@ class Node(Record):
         return (each for each in self.walk() if isinstance(each, kind))
 
     def rebuilt(self: N, change: Callable[[Node], Node]) -> N:
-        """It with another node in the place of each one directly below it; itself if all stay."""
+        """A copy of this node in which ``change`` has replaced each of its children; the node itself if ``change``
+        returns every child unchanged."""
         changed: dict[str, Any] = {}
         for each in fields(self):
             value = getattr(self, each.name)
@@ -55,7 +56,11 @@ class Node(Record):
         return replace(self, **changed) if changed else self
 
     def rewritten(self, change: Callable[[Node], Node | None]) -> Node:
-        """It with what ``change`` gives in the place of a part; where it gives nothing, it sees what is below."""
+        """This tree with nodes replaced, from the root down.
+
+        :param change: returns the node that replaces a node, or None to leave it; it is then called for the node's
+            children. It is not called for the children of a replaced node.
+        """
         changed = change(self)
         return self.rebuilt(lambda part: part.rewritten(change)) if changed is None else changed
 
