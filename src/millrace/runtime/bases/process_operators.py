@@ -172,9 +172,6 @@ def _name(function: Any) -> str:
 _NOTHING: tuple[()] = ()
 
 
-"""Type of the user function."""
-
-
 class ProcessContext:
     """The context of process functions; one object per operator, changed before each call."""
 

@@ -27,6 +27,7 @@ from millrace.runtime.storage import TaskId
 # Slow operators
 
 RECENT_MS = 5_000
+"""Shares and rates are those of the last epochs that cover this time, as Flink computes them."""
 MOST = 0.5
 """Part of the time of all operators that one takes which is to blame."""
 NOTICED_MILLIS = 1.0
@@ -229,8 +230,6 @@ def _beside(vertex: Vertex, index: int, lower: Vertex, own: Mapping[Place, Seque
 
 
 # Figures of vertices
-
-"""Shares and rates are those of the last epochs that cover so much, as Flink computes them."""
 
 
 @dataclass(frozen=True)

@@ -62,9 +62,9 @@ class JobSettings:
     regional: bool = True
     """whether in batch mode a task that fails runs again by itself"""
     checkpoints: CheckpointPlan | None = None
+    """None: nothing durable is written"""
     busy_interval_ms: int = 100
     """least time between epochs (ms) of a job that has more to do than one takes, if that of all epochs is longer"""
-    """None: nothing durable is written"""
     savepoint_directory: str | None = None
     epoch_timeout_ms: int | None = None
     """longest time of an epoch; None: no limit"""

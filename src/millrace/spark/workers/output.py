@@ -26,7 +26,7 @@ from millrace.util.folders import make_private
 LONGEST = 4_000
 """Characters of a line that the driver is told."""
 SECONDS = 5.0
-"""How long a line waits for a driver that does not read."""
+"""How long (s) a line waits for a driver that does not read, and the end of a job for the output before it."""
 PAUSE = 30.0
 """How long (s) such a driver is told nothing."""
 SEPARATOR = "\0"
@@ -217,7 +217,6 @@ LARGEST = 1 << 16
 """Bytes of a message."""
 
 
-"""How long the end of a job waits for what was said before it."""
 _numbers = itertools.count()
 
 
