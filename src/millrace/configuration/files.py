@@ -45,7 +45,7 @@ def file_settings(named: str | None = None) -> dict[str, str]:
     """
     directory, sure = configuration_directory(named)
     found = {} if directory is None else dict(_settings_of(str(directory.absolute()), sure))
-    store_settings.use(found)
+    store_settings.use_in_process(found)
     return found
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from millrace.common.config_values import to_boolean
 from millrace.common.configuration import Configuration
+from millrace.common.files import store_settings
 from millrace.configuration.files import file_settings
 
 if TYPE_CHECKING:
@@ -68,6 +69,8 @@ def set_defaults(configuration: Configuration | None) -> None:
     """Replace the defaults; environments made from now on begin with them. None: with the configuration files."""
     global _defaults
     _defaults = None if configuration is None else Configuration(configuration)
+    if configuration is not None:
+        store_settings.use_in_process(configuration.to_dict())
 
 
 def get_defaults() -> Configuration:

@@ -27,6 +27,7 @@ from millrace.spark.workers.pipe import OwnerLostError
 from millrace.spark.workers.provision import interpreter
 from millrace.spark.workers.shipping import ShippedJob, digest
 from millrace.spark.workers.stage import Owners, ResidentTask
+from millrace.util.threads import in_this_context
 
 END_SECONDS = 2.0
 """How long Spark's tasks have to leave by themselves: one may hang in a function."""
@@ -52,7 +53,8 @@ class ResidentJob:
         self._over = False
         self._error: BaseException | None = None
         """what Spark's job has failed with"""
-        self._thread = InheritableThread(target=self._stay, args=(posts,), name="millrace-residency", daemon=True)
+        stay = in_this_context(self._stay)
+        self._thread = InheritableThread(target=stay, args=(posts,), name="millrace-residency", daemon=True)
         self._thread.start()
 
     def _stay(self, posts: DataFrame) -> None:

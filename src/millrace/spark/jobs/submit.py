@@ -83,8 +83,15 @@ class JobSettings:
 
 
 def submit(job: JobGraph, settings: JobSettings) -> SparkJobClient:
-    """Start a job. What can be seen to be wrong before it runs is raised here, before Spark starts."""
-    store_settings.use(settings.configuration)
+    """Start a job. What can be seen to be wrong before it runs is raised here, before Spark starts.
+
+    The job's threads begin here, and with its settings of object stores.
+    """
+    with store_settings.within(store_settings.stores_of(settings.configuration)):
+        return _submitted(job, settings)
+
+
+def _submitted(job: JobGraph, settings: JobSettings) -> SparkJobClient:
     checkpoints = settings.checkpoints
     durable = checkpoints is not None and checkpoints.directory is not None
     job = replace(job, job_id=next_id(job.job_id))

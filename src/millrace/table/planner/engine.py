@@ -396,7 +396,7 @@ class GatheredStreams:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._gathered = IdentityDict[DataStream, pa.Table]()
+        self._gathered: IdentityDict[DataStream, pa.Table] = IdentityDict()
 
     def __call__(self, scan: StreamScan) -> pa.Table:
         """The columns of a scan, c0, c1, ...
