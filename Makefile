@@ -89,9 +89,11 @@ $(DOCS): pyproject.toml | venv
 	@$(BIN)/pip install --quiet --disable-pip-version-check -e '.[docs]'
 	@touch $@
 
-lint: venv ## ruff and mypy --strict
+lint: venv ## ruff, mypy --strict, the rules of the house, no dead code
 	$(BIN)/ruff check .
 	$(BIN)/mypy --strict
+	$(BIN)/python -m scripts.house
+	$(BIN)/python -m scripts.house.dead_code
 
 unit: venv ## the tests that need no Java
 	$(BIN)/python -m pytest -m "not spark and not services and not slow" -n auto $(ARGS)

@@ -7,7 +7,9 @@ from collections.abc import Iterator, Mapping
 
 from scripts.house.circles import crowded_folders, in_circles, module_imports, one_circle, package_imports
 from scripts.house.layers import broken_layers
+from scripts.house.process_state import process_state
 from scripts.house.sizes import figures, too_long, with_one_importer
+from scripts.house.texts import damaged_texts
 from scripts.house.tree import Module, read_tree
 
 MODULES_IN_CIRCLES = 37
@@ -20,6 +22,8 @@ def broken_rules(modules: Mapping[str, Module]) -> Iterator[str]:
     """One line per break of a rule."""
     yield from broken_layers(modules)
     yield from too_long(modules)
+    yield from damaged_texts(modules)
+    yield from process_state(modules)
     for folder, count in crowded_folders(modules).items():
         yield f"{folder} has {count} files: divide them by what they are about"
     for arrows in (package_imports(modules, in_functions=True), module_imports(modules, in_functions=False)):

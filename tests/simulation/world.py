@@ -87,10 +87,10 @@ class World:
         self.recoverable: str | None = None
         """the job that another driver would go on with"""
         self.durable = random.random() < 0.9
+        # How often the user still does something about the job.
         self.wishes = random.choice((0, 0, 1, 1, 2))
         if self.chances.sure is not None and "savepoint" in self.chances.sure[1]:
             self.wishes = 3
-        """how often the user still does something about the job"""
         self.workers = random.choice((1, 2, 3))
         self.compact_bytes = random.choice((300, 3_000, 1 << 22))
         self.compact_versions = random.choice((2, 4, 500))

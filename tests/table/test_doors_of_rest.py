@@ -144,7 +144,7 @@ def test_streams_of_rows(kind: Any, info: Any, values: list[Any], wanted: list[A
     assert found == {each: wanted.count(each) for each in wanted}
 
 
-# type: (the database's, what is written there, what is asked for)
+# SQL type -> (the database's type, values written there, values asked for)
 LOOKED_UP: dict[str, tuple[str, list[Any], list[Any]]] = {
     "TIMESTAMP(3)": (
         "TIMESTAMP", ["2024-02-29 12:00:00.123", "2024-02-29T12:00:01"],

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from millrace.table import DataTypes as D
-from millrace.table.types import DataType, create_arrow_schema, from_arrow_type, to_arrow_type
+from millrace.table.types import DataType, RowField, RowType, create_arrow_schema, from_arrow_type, to_arrow_type
 
 TYPES: list[tuple[DataType, str]] = [
     (D.NULL(), "NULL"),
@@ -83,3 +84,24 @@ def test_arrow(kind: DataType, arrow: Any) -> None:
 def test_arrow_schema() -> None:
     schema = create_arrow_schema(["a", "b"], [D.INT(False), D.STRING()])
     assert schema == pa.schema([pa.field("a", pa.int32(), False), pa.field("b", pa.utf8())])
+
+
+def test_a_row_type_is_built_before_it_is_used() -> None:
+    built = RowType().add("a", D.INT()).add(RowField("b", D.STRING()))
+    assert built == D.ROW([D.FIELD("a", D.INT()), D.FIELD("b", D.STRING())])
+
+
+def test_a_row_type_in_use_gets_no_more_fields() -> None:
+    used = RowType().add("a", D.INT())
+    known = {D.ARRAY(used): 1}  # a hash of a type is one of its parts, too
+    with pytest.raises(ValueError, match=r"ROW<`a` INT> is in use, so it gets no more fields"):
+        used.add("b", D.STRING())
+    assert known == {D.ARRAY(RowType().add("a", D.INT())): 1}
+
+
+def test_copies_of_a_row_type_are_apart() -> None:
+    first = RowType().add("a", D.INT())
+    hash(first)
+    for copied in (first.not_null(), pickle.loads(pickle.dumps(first))):
+        assert copied.add("b", D.STRING()).field_names() == ["a", "b"]
+    assert first.field_names() == ["a"]

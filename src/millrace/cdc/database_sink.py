@@ -51,7 +51,11 @@ _COLUMNS = "table_name, lineage, version, place, old_name, new_name"
 
 @dataclass(frozen=True)
 class Moved:
-    """A column that was renamed or dropped by the schema change with this version."""
+    """A column that was renamed or dropped by a change of its table.
+
+    :ivar version: of the table, after the change.
+    :ivar new: None: it was dropped.
+    """
 
     version: int
     old: str
@@ -60,14 +64,15 @@ class Moved:
 
 @dataclass(frozen=True)
 class History:
-    """The renamed and dropped columns of one table, in the order of the schema changes."""
+    """The columns of one table that were renamed and dropped, in the order of these changes."""
 
     moved: tuple[Moved, ...] = ()
 
     def current(self, name: str, version: int, there: frozenset[str] | set[str]) -> str | None:
-        """The present name of a column of a version; None: it was dropped.
+        """The name that a column of an earlier version has now; None: it was dropped.
 
-        :param there: the table's present columns. The last change may be recorded and not applied yet.
+        :param there: the columns that the table has. The last change is recorded before it is made, so it counts only
+            if the table shows it.
         """
         found: str | None = name
         for each in self.moved:
@@ -78,11 +83,11 @@ class History:
         return found
 
     def is_last(self, version: int) -> bool:
-        """Whether no later change renames or drops a column."""
+        """Whether no change after this version renames or drops a column."""
         return all(each.version <= version for each in self.moved)
 
     def has(self, version: int) -> bool:
-        """Whether the change with this version is recorded as one that renames or drops columns."""
+        """Whether the change that makes this version renames or drops a column."""
         return any(each.version == version for each in self.moved)
 
 
@@ -345,8 +350,8 @@ class _Writer(SinkWriter[SinkElement]):
         )
 
     def _statements(self, connection: Any, event: SchemaChangeEvent, version: int, history: History) -> list[str]:
-        """The statements of a schema change that still have to run: it may have been applied before, and later ones,
-        too."""
+        """The statements that a change of a table still needs. After a restart a change comes once more: it may have
+        been made already, and later ones, too."""
         ddl, table = self._ddl, self._writing.name_of(event.table)
         there = set(ddl.columns(connection, table))
         found: list[str] = []
@@ -358,7 +363,10 @@ class _Writer(SinkWriter[SinkElement]):
             return ddl.truncate(table)
         if isinstance(event, AddColumnEvent):
             for each in event.added:
-                if history.current(each.column.name, version, there) == each.column.name not in there:
+                name = each.column.name
+                # A later change may have renamed or dropped the column already: adding it would bring it back.
+                is_wanted = history.current(name, version, there) == name
+                if is_wanted and name not in there:
                     found += ddl.add(table, self._new(each.column))
         elif history.has(version) and not history.is_last(version):
             return found

@@ -35,8 +35,10 @@ class Batch:
     """id of the pipeline run that counts the versions"""
 
     def with_rows(self, rows: Rows, schema: TableSchema | None = None) -> Batch:
-        """The batch with other rows in place of its own. The commit times are dropped, since they belong to the old
-        rows."""
+        """This batch with other rows. Their times of commit are not known: ``times`` becomes None.
+
+        :param schema: of the other rows; None: they have the same columns.
+        """
         return replace(self, rows=rows, schema=schema or self.schema, times=None)
 
 

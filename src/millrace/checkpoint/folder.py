@@ -12,8 +12,7 @@ import os
 import re
 import shutil
 import uuid
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, partial
 from typing import IO, Any, Protocol
 
@@ -26,6 +25,7 @@ from millrace.common.files.object_stores import explaining, is_local, makes_fold
 from millrace.common.state.storage import SCHEME
 from millrace.util.folders import TRUST_DIRECTORY
 from millrace.util.system import is_alive, this_machine, writing
+from millrace.util.threads import JobPool
 
 
 class SnapshotError(Exception):
@@ -282,9 +282,11 @@ class RemoteFolder:
     name first.
     """
 
-    def __init__(self, uri: str, system: Any, path: str) -> None:
+    def __init__(self, uri: str, system: Any, path: str, stores: Mapping[str, str] | None = None) -> None:
+        """:param stores: settings of the store, for what ``system`` does not do; None: those of the job at hand."""
         self.uri = uri.rstrip("/")
         self._system = system
+        self._stores = store_settings.known() if stores is None else stores
         self._root = path.rstrip("/")
         self._whole_files = shows_whole_files(system)
 
@@ -318,7 +320,7 @@ class RemoteFolder:
 
     def write_new(self, path: str, content: bytes) -> int:
         with explaining(self.uri):
-            if not object_stores.create_once(self.uri, self._system, self._path(path), content, store_settings.known()):
+            if not object_stores.create_once(self.uri, self._system, self._path(path), content, self._stores):
                 raise FileExistsError(f"{self.uri}/{path} is there already")
         return len(content)
 
@@ -379,7 +381,7 @@ class RemoteFolder:
             return
 
     def child(self, path: str) -> Folder:
-        return RemoteFolder(f"{self.uri}/{path}", self._system, self._path(path))
+        return RemoteFolder(f"{self.uri}/{path}", self._system, self._path(path), self._stores)
 
 
 def _created(path: str) -> IO[bytes]:
@@ -399,10 +401,9 @@ def _created(path: str) -> IO[bytes]:
 
 
 @cache
-def _threads() -> ThreadPoolExecutor:
-    """Threads for syncing files, kept because starting them for each checkpoint takes as long as a fast disk needs to
-    write."""
-    return ThreadPoolExecutor(SYNCED_TOGETHER, "millrace-syncing")
+def _threads() -> JobPool:
+    """To start new ones for each checkpoint takes as long as it takes a fast disk to write."""
+    return JobPool(SYNCED_TOGETHER, "millrace-syncing")
 
 
 os.register_at_fork(after_in_child=_threads.cache_clear)  # the threads stay with the parent

@@ -20,6 +20,7 @@ from dataclasses import asdict, dataclass
 
 from millrace.checkpoint.folder import Folder, SnapshotError
 from millrace.util.system import is_alive, started_at, this_machine
+from millrace.util.threads import JobThread
 
 DRIVER = "driver"
 """name of the heartbeat file"""
@@ -69,7 +70,7 @@ class Heartbeat:
     def __init__(self, folder: Folder) -> None:
         self._folder = folder
         self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="millrace-heartbeat", daemon=True)
+        self._thread = JobThread(target=self._run, name="millrace-heartbeat", daemon=True)
 
     def start(self) -> None:
         self._beat()

@@ -26,6 +26,7 @@ from millrace.checkpoint.state_files import iter_states, read_operator_state, wr
 from millrace.checkpoint.task_file import KEYED_SECTIONS, REST, Load, Section, TaskFile
 from millrace.checkpoint.task_storage import chain_files, state_of
 from millrace.checkpoint.window_forms import convert_windows
+from millrace.common.files import store_settings
 from millrace.runtime.bases.epoch_protocol import SavedSubtask
 from millrace.runtime.bases.operator import event_time_of
 from millrace.runtime.coordination.snapshot import OperatorPlace
@@ -271,9 +272,14 @@ class FolderSnapshots:
         return replace(earlier, keyed=_adapted(keyed, states, wanted, saved), adapt=adapt)
 
 
-@lru_cache(maxsize=4)
 def _metadata(uri: str) -> Metadata:
-    """The metadata at a URI, cached, because every operator of every task needs it."""
+    """What a checkpoint says of itself; read once, since every operator of every task asks for the same."""
+    return _read_metadata(uri, store_settings.current())
+
+
+@lru_cache(maxsize=4)
+def _read_metadata(uri: str, stores: store_settings.Stores) -> Metadata:
+    """:param stores: with other ones the URI may lead to another checkpoint."""
     return read_metadata(open_folder(uri))
 
 

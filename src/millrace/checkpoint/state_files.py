@@ -57,7 +57,7 @@ __all__ = [
 
 KEYED, OPERATOR = "keyed", "operator"
 _END = 8
-"""number of last bytes of a Parquet file: the length of the footer before them (4 bytes), and the magic ``PAR1``"""
+"""bytes at the end of a Parquet file: the length of the footer (4), and the letters PAR1 (4)"""
 ROWS_IN_A_FILE = 250_000
 ROWS_TOGETHER = 2_000
 """The least rows in a row group, which begins and ends with a key group."""

@@ -226,7 +226,6 @@ def savepoint_options(command: F) -> F:
 
 # Targets
 
-"""Type of a command's function."""
 
 LOCAL, REMOTE = "local", "remote"
 _YARN = ("yarn-per-job", "yarn-session", "yarn-application", "yarn-cluster")

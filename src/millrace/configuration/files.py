@@ -14,6 +14,7 @@ from typing import Any
 
 from millrace.common.config_values import to_bytes_count, to_int, to_text
 from millrace.common.files import store_settings
+from millrace.configuration.own_options import LOG_FILE_BYTES
 from millrace.configuration.registry import ConfigurationError, find, options, tell_about, with_new_names
 from millrace.util.logs import LogLimits
 
@@ -46,7 +47,7 @@ def file_settings(named: str | None = None) -> dict[str, str]:
     """
     directory, sure = configuration_directory(named)
     found = {} if directory is None else dict(_settings_of(str(directory.absolute()), sure))
-    store_settings.use(found)
+    store_settings.use_in_process(found)
     return found
 
 
@@ -147,7 +148,7 @@ def _unquoted(value: str) -> str:
 
 DIRECTORY = "env.log.dir"
 OLDER_FILES = "env.log.max"
-FILE_BYTES = "millrace.log.max-file-size"
+FILE_BYTES = LOG_FILE_BYTES.key
 
 
 def log_limits(configuration: Mapping[str, str]) -> LogLimits:

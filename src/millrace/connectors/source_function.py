@@ -26,6 +26,7 @@ from millrace.common.source import (
 from millrace.connectors.source_base import QueueEnumerator
 from millrace.util.by_value import pickled_by_value
 from millrace.util.system import Cancelled, end_thread
+from millrace.util.threads import JobThread
 
 if TYPE_CHECKING:
     from millrace.common.functions import SourceFunction
@@ -300,7 +301,7 @@ class FunctionReader(SourceReader[T, FunctionSplit], Generic[T]):
             self._function.initialize_state(context)  # type: ignore[attr-defined]
         self._function.open(self._context.get_runtime_context())
         arguments = (self._function, _source_context(handover), handover)
-        self._thread = threading.Thread(target=_run, args=arguments, name="millrace-source-function", daemon=True)
+        self._thread = JobThread(target=_run, args=arguments, name="millrace-source-function", daemon=True)
         self._thread.start()
         return handover
 

@@ -19,6 +19,7 @@ from millrace.common.source import InputStatus, ReaderOutput, SourceReader, spli
 from millrace.relational.rows import count
 from millrace.util.skipped import record_skipped
 from millrace.util.system import FEW_RECORDS, LONGEST_REST_SECONDS, REST_FACTOR, Cancelled, end_thread
+from millrace.util.threads import JobThread
 
 __all__ = ["SourceReaderBase", "SplitBatch", "SplitReader"]
 
@@ -137,7 +138,7 @@ class Fetcher(Generic[T, SplitT]):
             self._changed.notify_all()
             reader = self._reader
         if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name="millrace-fetcher", daemon=True)
+            self._thread = JobThread(target=self._run, name="millrace-fetcher", daemon=True)
             self._thread.start()
         elif reader is not None:
             reader.wake_up()

@@ -312,7 +312,7 @@ class DataStream(_NodeHandle):
         known = key_type or _type_of_field(key_selector, self._type)
         hashed = partitioners.Hash(selector, origin=f"key_by() at {user_origin()}", key_type=known)
         ports = tuple(replace(port, partitioner=hashed) for port in self._ports)
-        return KeyedStream(self._env, ports, self._type, self, selector, key_type)
+        return KeyedStream(self._env, ports, self._type, self, key_type)
 
     def union(self, *streams: DataStream) -> DataStream:
         """All elements of this stream and the others, which must have the same type.
@@ -630,12 +630,10 @@ class KeyedStream(DataStream):
         ports: tuple[Port, ...],
         output_type: TypeInformation | None,
         origin_stream: DataStream,
-        key_selector: Callable[[Any], Any],
         key_type: TypeInformation | None,
     ) -> None:
         super().__init__(env, ports, output_type)
         self._origin_stream = origin_stream
-        self._key_selector = key_selector
         self._key_type = key_type
 
     def execute_and_collect(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from millrace.checkpoint.directory import CheckpointPlan
 from millrace.common.config_values import to_int
 from millrace.common.state.storage import CheckpointFiles, ExternalizedCheckpointRetention, own_uri
+from millrace.configuration.own_options import SPARK_JOBS
 from millrace.connectors.extras import missing_extra
 from millrace.datastream.checkpoint_config import CheckpointConfig
 from millrace.datastream.checkpoint_storage import (
@@ -19,7 +20,6 @@ from millrace.datastream.checkpoint_storage import (
     JobManagerCheckpointStorage,
 )
 from millrace.datastream.dependencies import Dependencies
-from millrace.datastream.settings import SPARK_JOBS
 from millrace.datastream.state_backend import (
     CustomStateBackend,
     EmbeddedRocksDBStateBackend,

@@ -155,7 +155,7 @@ class Where(Generic[W]):
         """Set the key selector of the second stream."""
         check_key_types("equal_to()", self._key_type, checked_type(key_type))
         ports = (*self._ports, *_tagged("equal_to()", self._second, key_selector, 2))
-        tagged = KeyedStream(self._first._env, ports, None, self._first, itemgetter(1), self._key_type or key_type)
+        tagged = KeyedStream(self._first._env, ports, None, self._first, self._key_type or key_type)
         return EqualTo(tagged, self._with_window)
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from millrace.common.files.file_access import PositionedFile, record_limit, too_large
+from millrace.util.threads import JobPool
 
 __all__ = ["NESTED_LIMITS", "Fetched", "is_modest", "rows_at_once"]
 
@@ -52,7 +52,7 @@ class Fetched(PositionedFile):
         """Hold these ranges (begin, end) and no others."""
         self._ranges = {}
         wanted = [each for each in ranges if 0 <= each[0] < each[1]]
-        with ThreadPoolExecutor(_FETCHES) as threads:
+        with JobPool(_FETCHES) as threads:
             found = list(threads.map(lambda each: self._stream.read_at(each[1] - each[0], each[0]), wanted))
         self._ranges = {begin: content for (begin, _), content in zip(wanted, found, strict=True)}
 

@@ -71,7 +71,7 @@ class Subject:
 
     @cached_property
     def nodes(self) -> dict[int, Node]:
-        """The nodes of the graph after all passes, by id."""
+        """The nodes of the graph after the passes, by their ids."""
         return self.graph.by_id()
 
     def above(self, node: Node, stop: Callable[[Node], bool] = lambda _: False) -> Iterator[Node]:

@@ -1,6 +1,7 @@
 """Data types of tables. Public through ``millrace.table.types``.
 
-Types are values: equal when class, parameters and nullability are equal, never changed. ``str()`` gives the SQL text.
+Types are values: equal when class, parameters and nullability are equal, never changed (``RowType.add`` builds a type
+that nothing has used yet). ``str()`` gives the SQL text.
 """
 
 from __future__ import annotations
@@ -27,7 +28,6 @@ class DataType:
 
     def __init__(self, nullable: bool = True) -> None:
         self._nullable = nullable
-        self._conversion_cls = ""
 
     @property
     def is_nullable(self) -> bool:
@@ -55,9 +55,7 @@ class DataType:
 
     def bridged_to(self: _T, conversion_cls: str) -> _T:
         """Accepted for programs of PyFlink: there is no JVM class to bridge to."""
-        changed = copy.copy(self)
-        changed._conversion_cls = conversion_cls
-        return changed
+        return self
 
     @classmethod
     def type_name(cls) -> str:
@@ -657,9 +655,20 @@ class RowType(DataType):
     'ROW<`n` INT, `name` VARCHAR(9)>'
     """
 
+    _in_use = False
+    """has a hash been asked for? Sets and caches may hold the type by it, so its fields stay from then on"""
+
     def __init__(self, fields: Sequence[RowField] | None = None, nullable: bool = True) -> None:
         super().__init__(nullable)
         self.fields = list(fields or ())
+
+    def __hash__(self) -> int:
+        self._in_use = True
+        return super().__hash__()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The state of a copy, which is not in use."""
+        return {name: value for name, value in self.__dict__.items() if name != "_in_use"}
 
     @property
     def names(self) -> list[str]:
@@ -667,15 +676,24 @@ class RowType(DataType):
         return [field.name for field in self.fields]
 
     def add(self, field: RowField | str, data_type: DataType | None = None) -> RowType:
-        """Add a field to this type, and give it back.
+        """Add a field to this type while it is being built, and return the type.
 
-        :raises ValueError: a name without a type.
+        A difference to PyFlink: a type that is in use already (as the type of a column, of a function's result or of
+        a stream; exactly: its hash was asked for) has its fields for good. Types made of it, as by ``not_null()``, do
+        not get the field.
+
+        >>> str(RowType().add("n", IntType()).add("name", VarCharType(9)))
+        'ROW<`n` INT, `name` VARCHAR(9)>'
+
+        :raises ValueError: a name without a type, or the type is in use.
         """
+        if self._in_use:
+            raise ValueError(f"{self} is in use, so it gets no more fields: make a new one, RowType([*fields, field])")
         if isinstance(field, str):
             if data_type is None:
                 raise ValueError(f"field {field!r} needs a data type")
             field = RowField(field, data_type)
-        self.fields.append(field)
+        self.fields = [*self.fields, field]
         return self
 
     def field_names(self) -> list[str]:

@@ -31,7 +31,7 @@ class _FieldsWhenAsked:
     def __get__(self, instance: object, owner: type[Record]) -> dict[str, Field[Any]]:
         if owner is Record:
             raise AttributeError(_FIELDS)  # which keeps ``dataclass`` from taking it for a base with fields
-        _complete(owner)
+        _complete(owner)  # replaces this attribute of the class
         found: dict[str, Field[Any]] = owner.__dict__[_FIELDS]
         return found
 
@@ -48,15 +48,26 @@ class Record:
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]] = _FieldsWhenAsked()  # type: ignore[assignment]
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        # Its own: it would else find the fields of a base that is complete already. A class that ``dataclass`` makes
+        # once more, for slots, has its fields.
+        if _FIELDS not in cls.__dict__:
+            cls.__dataclass_fields__ = Record.__dict__[_FIELDS]
+
     def __new__(cls: type[R], *values: Any, **named: Any) -> R:
         # Python looks for ``__init__`` after this; unpickling and ``copy`` come here as well.
-        if _FIELDS not in cls.__dict__:
+        if not _is_complete(cls):
             _complete(cls)
         return object.__new__(cls)
+
+
+def _is_complete(kind: type[Record]) -> bool:
+    return not isinstance(kind.__dict__[_FIELDS], _FieldsWhenAsked)
 
 
 def _complete(kind: type[Record]) -> None:
     """Compile the dataclass methods of a class and its bases, bases first."""
     for each in reversed(kind.__mro__):
-        if issubclass(each, Record) and each is not Record and _FIELDS not in each.__dict__:
+        if issubclass(each, Record) and each is not Record and not _is_complete(each):
             dataclass(frozen=True)(each)

@@ -204,7 +204,7 @@ def history_server(
         options = {**file_settings(config_dir), **with_new_names(options)}
     except ValueError as error:
         raise click.ClickException(str(error)) from None
-    store_settings.use(options)
+    store_settings.use_in_process(options)
     places = [*directories, *[each.strip() for each in options.get(_DIRECTORY, "").split(",") if each.strip()]]
     if not places:
         raise click.UsageError(f"Where are the archives? Name their directory with --dir, or with -D {_DIRECTORY}=DIR.")

@@ -1,6 +1,9 @@
-"""A process's settings for object stores and HDFS: addresses, credentials, users. The driver ships them to the workers.
+"""Settings of object stores and HDFS: addresses, credentials, users. They are a value of the job that needs them.
 
-As in Flink they belong to the process, not to a job: the last configuration that sets any replaces the earlier ones.
+File systems are opened far below the job, by sources, sinks and checkpoints, so the value is in a context variable: it
+is set where the job is submitted, and the threads of the job (``JobThread``, ``JobPool``) take it over, so that two
+jobs of one process may have two keys for one bucket. The driver ships it to the workers. What has no job (the command,
+a program that is being written) uses the settings of the process: those of its configuration files and options.
 """
 
 from __future__ import annotations
@@ -8,10 +11,26 @@ from __future__ import annotations
 import getpass
 import os
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 
-__all__ = ["current", "default_scheme", "known", "shipped", "take", "use", "user"]
+__all__ = [
+    "Stores",
+    "current",
+    "default_scheme",
+    "known",
+    "shipped",
+    "stores_of",
+    "take",
+    "use",
+    "use_in_process",
+    "user",
+    "within",
+]
 
+Stores = tuple[tuple[str, str], ...]
+"""names and values of settings, in the order of the names"""
 
 _PREFIXES = ("s3.", "s3a.", "gs.", "fs.", "flink.hadoop.fs.", "flink.hadoop.dfs.", "flink.hadoop.hadoop.security.")
 _KEYS = frozenset({"env.hadoop.conf.dir"})
@@ -35,32 +54,60 @@ _OF_HADOOP = (
     "hadoop.security.authentication",
 )
 
-_current: tuple[tuple[str, str], ...] = ()
+_of_job: ContextVar[Stores | None] = ContextVar("millrace-stores", default=None)
+_of_process: Stores = ()
+"""for threads without a job"""
+
+
+def stores_of(configuration: Mapping[str, str]) -> Stores:
+    """The settings of stores in a configuration; those that are in use here if it has none."""
+    return _named(configuration) or current()
+
+
+def _named(configuration: Mapping[str, str]) -> Stores:
+    found = {key: value for key, value in configuration.items() if key.startswith(_PREFIXES) or key in _KEYS}
+    return tuple(sorted(found.items()))
+
+
+@contextmanager
+def within(stores: Stores) -> Iterator[None]:
+    """Open file systems with these settings, on this thread and those of the job that begin here."""
+    token = _of_job.set(stores)
+    try:
+        yield
+    finally:
+        _of_job.reset(token)
 
 
 def use(configuration: Mapping[str, str]) -> None:
-    """Use the store settings of a configuration in this process; a configuration without any changes nothing."""
-    global _current
-    found = {key: value for key, value in configuration.items() if key.startswith(_PREFIXES) or key in _KEYS}
-    if found:
-        _current = tuple(sorted(found.items()))
+    """Let this thread open file systems with what a configuration says; one that says nothing changes nothing."""
+    _of_job.set(stores_of(configuration))
+
+
+def use_in_process(configuration: Mapping[str, str]) -> None:
+    """Let all threads without settings of their own use what a configuration says; one that says nothing changes
+    nothing."""
+    global _of_process
+    _of_process = _named(configuration) or _of_process
 
 
 def take(settings: Mapping[str, str]) -> None:
-    """Use exactly the settings that the driver has shipped; called in a worker."""
-    global _current
-    _current = tuple(sorted(settings.items()))
+    """In a worker, which serves one job at a time: exactly what the driver has shipped."""
+    global _of_process
+    _of_process = tuple(sorted(settings.items()))
+    _of_job.set(_of_process)
 
 
-def current() -> tuple[tuple[str, str], ...]:
-    """The settings, sorted by name."""
-    return _current
+def current() -> Stores:
+    """The settings of the job at hand, else those of the process."""
+    found = _of_job.get()
+    return _of_process if found is None else found
 
 
 def known() -> dict[str, str]:
     """The settings, completed from this process's environment and from Hadoop's files."""
     variables = {name: value for name in _VARIABLES if (value := os.environ.get(name))}
-    given = {key.removeprefix("flink.hadoop."): value for key, value in _current}
+    given = {key.removeprefix("flink.hadoop."): value for key, value in current()}
     folder = given.get("env.hadoop.conf.dir") or os.environ.get("HADOOP_CONF_DIR")
     return {**variables, **(_hadoops_files(folder) if folder else {}), **given}
 
@@ -81,8 +128,8 @@ def user() -> str:
 
 
 def default_scheme() -> str | None:
-    """The file system of paths without a scheme (``fs.default-scheme``); None: this machine."""
-    scheme = dict(_current).get("fs.default-scheme", "").rstrip("/")
+    """Where paths without a scheme lead (``fs.default-scheme``), None for this machine."""
+    scheme = dict(current()).get("fs.default-scheme", "").rstrip("/")
     return None if not scheme or scheme.startswith("file:") else scheme
 
 

@@ -157,8 +157,6 @@ class AsyncFunctionDescriptor:
 
 # Retries
 
-"""Type of the results."""
-
 
 class RetryPredicate(AsyncRetryPredicate[OUT], Generic[OUT]):
     """Two plain functions as a predicate."""

@@ -146,7 +146,6 @@ class SinkFunction(Function, Generic[T]):
 
 # Two-phase commit
 
-"""Type of the elements."""
 TXN = TypeVar("TXN")
 """Type of the transaction handle: any picklable value by which another process finds the transaction."""
 

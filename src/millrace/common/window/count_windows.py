@@ -92,9 +92,6 @@ class GlobalWindows(WindowAssigner[T, GlobalWindow]):
         return "GlobalWindows()"
 
 
-"""Type of the elements."""
-
-
 class CountAssigner(WindowAssigner[T, CountWindow]):
     """Counts the elements of each key; the count is keyed state.
 

@@ -45,7 +45,6 @@ def as_delta(function: AnyDeltaFunction) -> Callable[[Any, Any], float]:
     raise TypeError(f"The delta function must be a DeltaFunction or a function of two elements, not {function!r}")
 
 
-"""Type of the elements."""
 W = TypeVar("W")
 """Type of the windows."""
 

@@ -66,12 +66,6 @@ class CountTrigger(QuietTrigger[T, W]):
         return f"CountTrigger({self.window_size})"
 
 
-"""Type of the elements."""
-
-
-"""Type of the windows."""
-
-
 class DeltaTrigger(QuietTrigger[T, W]):
     """Fires when an element is more than ``threshold`` away from the one for which it fired last.
 
@@ -111,12 +105,6 @@ class DeltaTrigger(QuietTrigger[T, W]):
 
     def __repr__(self) -> str:
         return f"DeltaTrigger({self.threshold})"
-
-
-"""Type of the elements."""
-
-
-"""Type of the windows."""
 
 
 class ProcessingTimeoutTrigger(Trigger[T, W]):
@@ -199,7 +187,6 @@ class ProcessingTimeoutTrigger(Trigger[T, W]):
         return f"ProcessingTimeoutTrigger({self.nested_trigger!r}, {self.interval})"
 
 
-"""Type of the elements."""
 OpenWindow = TypeVar("OpenWindow", bound=Window)
 """Type of the windows."""
 C = TypeVar("C", bound="ContinuousTrigger[Any, Any]")

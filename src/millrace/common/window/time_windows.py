@@ -90,8 +90,6 @@ class MergingWindowAssigner(WindowAssigner[T, W]):
 
 # Assigners of time windows
 
-"""Type of the elements."""
-
 
 def check_timestamp(timestamp: int | None, who: object) -> int:
     """``timestamp``, if it is one; raises ``ValueError`` on behalf of ``who`` if the element has none."""
@@ -156,7 +154,6 @@ class ProcessingTimeAssigner(TimeAssigner[T]):
 
 # Tumbling windows
 
-"""Type of the elements."""
 Tumbling = TypeVar("Tumbling", bound="TumblingWindows[Any]")
 """The class that ``of`` is called on."""
 
@@ -216,7 +213,6 @@ MAX_WINDOWS = 10_000_000
 """In how many windows one element may be: Flink's limit."""
 
 
-"""Type of the elements."""
 Sliding = TypeVar("Sliding", bound="SlidingWindows[Any]")
 """The class that ``of`` is called on."""
 
@@ -285,7 +281,6 @@ class SlidingProcessingTimeWindows(ProcessingTimeAssigner[T], SlidingWindows[T])
 
 # Cumulative windows
 
-"""Type of the elements."""
 Cumulative = TypeVar("Cumulative", bound="CumulativeWindows[Any]")
 """The class that ``of`` is called on."""
 

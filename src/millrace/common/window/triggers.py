@@ -156,12 +156,6 @@ class Trigger(ABC, Generic[T, W]):
         return f"{type(self).__name__}()"
 
 
-"""Type of the elements."""
-
-
-"""Type of the windows."""
-
-
 class QuietTrigger(Trigger[T, W]):
     """Answers every call with CONTINUE and has nothing to clear; subclasses override what they react to."""
 
@@ -178,9 +172,6 @@ class QuietTrigger(Trigger[T, W]):
         return None
 
 
-"""Type of the elements."""
-
-
 class NeverTrigger(QuietTrigger[T, GlobalWindow]):
     """Never fires: the default of ``GlobalWindows``, which therefore need another trigger.
 
@@ -190,9 +181,6 @@ class NeverTrigger(QuietTrigger[T, GlobalWindow]):
 
     def on_merge(self, window: GlobalWindow, ctx: Trigger.OnMergeContext) -> None:
         return None
-
-
-"""Type of the elements."""
 
 
 class EventTimeTrigger(QuietTrigger[T, TimeWindow]):
@@ -258,12 +246,6 @@ class ProcessingTimeTrigger(QuietTrigger[T, TimeWindow]):
 
     def clear(self, window: TimeWindow, ctx: Trigger.TriggerContext) -> None:
         ctx.delete_processing_time_timer(window.max_timestamp())
-
-
-"""Type of the elements."""
-
-
-"""Type of the windows."""
 
 
 class PurgingTrigger(Trigger[T, W]):

@@ -279,8 +279,7 @@ class CdcReader(SourceReaderBase[T, Any], Generic[T]):
         self._waiting: LogSplit | None = None
         """the log split, while it waits for the enumerator to say which tables are new; None: no split waits"""
         self._finished: dict[str, FinishedChunk] = {}
-        """chunks that were emitted, and that the enumerator has not acknowledged"""
-        self._unreported: list[FinishedChunk] = []
+        """emitted, and the enumerator has not said that it knows"""
         self._positions: dict[int, Any] = {}
         """checkpoint -> position of the log"""
         self._slot_lag = 0

@@ -20,7 +20,7 @@ from millrace.connectors.cdc.events import SchemaChangeEvent, TableId, TableSche
 
 
 class Seen(ABC):
-    """Belongs to the rows of a chunk. Picklable."""
+    """Which changes of the log the rows of a chunk of a snapshot contain already. Kept in checkpoints, so picklable."""
 
     @abstractmethod
     def contains(self, mark: Any) -> bool:
@@ -28,7 +28,7 @@ class Seen(ABC):
 
     @abstractmethod
     def passed(self, position: Any) -> bool:
-        """Whether nothing behind this position of the log is in the rows: there is nothing to ask any more."""
+        """Whether all changes behind this position of the log are missing in the rows, so that none needs a look."""
 
 
 @dataclass(frozen=True)

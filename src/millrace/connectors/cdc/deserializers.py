@@ -157,8 +157,8 @@ class EventDeserializationSchema(DebeziumDeserializationSchema[Event]):
 
 
 class RowDebeziumDeserializationSchema(DebeziumDeserializationSchema[Row]):
-    """Rows with the names of the columns and the kind of the change; an update is two rows, if the log has the old "
-    "one.
+    """Rows with the names of the columns and the kind of the change. An update gives two rows if the log has the old
+    one.
 
         >>> isinstance(RowDebeziumDeserializationSchema(), DebeziumDeserializationSchema)
         True

@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -28,6 +27,7 @@ from millrace.connectors.file_system.part_files import (
     part_store,
 )
 from millrace.connectors.sink_base import owner_of
+from millrace.util.threads import JobPool
 
 if TYPE_CHECKING:
     from millrace.connectors.file_system.file_writer import WriterState
@@ -67,7 +67,7 @@ class FileCommitter(Committer[PendingFile]):
             for group in groups:
                 self._commit(group)
             return
-        with ThreadPoolExecutor(AT_ONCE, "millrace-commit") as pool:
+        with JobPool(AT_ONCE, "millrace-commit") as pool:
             done = [pool.submit(self._commit, group) for group in groups]
         for each in done:
             each.result()  # raises the first error; what else could be renamed is

@@ -15,6 +15,7 @@ from millrace.common.source import SourceEvent, SplitEnumerator, SplitEnumerator
 from millrace.connectors.kafka.kafka_admin import Cluster
 from millrace.connectors.kafka.kafka_offsets import KafkaOffsetsInitializer, KafkaSplit, KafkaTopicPartition
 from millrace.connectors.kafka.kafka_source import reader_of
+from millrace.util.threads import JobThread
 
 if TYPE_CHECKING:
     from millrace.connectors.kafka.dynamic_kafka_source import DynamicKafkaSource
@@ -240,7 +241,7 @@ class DynamicEnumerator(SplitEnumerator[DynamicSplit]):
         self._take_over(*self._look(self._source.start if self._first else KafkaOffsetsInitializer.earliest()))
         self._first = False
         if self._again:
-            threading.Thread(target=self._look_again, name="millrace-kafka-streams", daemon=True).start()
+            JobThread(target=self._look_again, name="millrace-kafka-streams", daemon=True).start()
 
     def _look(self, start: KafkaOffsetsInitializer) -> tuple[set[Place], list[DynamicSplit]]:
         now = subscribed(self._source.subscriber, self._source.service)

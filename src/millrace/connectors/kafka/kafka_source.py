@@ -33,6 +33,7 @@ from millrace.connectors.kafka.kafka_records import (
 from millrace.connectors.kafka.kafka_settings import ClientBuilder, client_settings
 from millrace.connectors.source_base import Pace, RateLimiterStrategy
 from millrace.connectors.split_reader import SourceReaderBase
+from millrace.util.threads import JobThread
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -91,7 +92,7 @@ class KafkaEnumerator(SplitEnumerator[KafkaSplit]):
             self._waiting += self._discover(self._source.start)
             self._first = False
         if self._again:
-            threading.Thread(target=self._look, name="millrace-kafka-partitions", daemon=True).start()
+            JobThread(target=self._look, name="millrace-kafka-partitions", daemon=True).start()
 
     def _discover(self, start: KafkaOffsetsInitializer) -> list[KafkaSplit]:
         assert self._cluster is not None

@@ -297,46 +297,12 @@ class KafkaTableSource(TableSource):
         self.kinds = UPSERT if upserts else whole.kinds
 
     def stream(self, columns: Sequence[int], filters: Sequence[Rex] = ()) -> Source[Rows, Any]:
-        topic, layout = self._topic, self._layout
-        width = len(layout.table.columns)
-        # Formats read only what is asked for.
-        in_value = [place for place in layout.value if place in columns]
-        in_key = [place for place in layout.key if place in columns and place not in in_value]
-        if self._upserts:
-            in_key, in_value = list(layout.key), [place for place in in_value if place not in layout.key]
-        asked = {place for place in columns if place >= width}
-        of_value = [(place, name) for place, name in layout.of_value if place + width in asked]
-        own = {place + width: column for place, column in layout.metadata}
-        wanted = []
-        for place in columns:
-            if place in own:
-                wanted.append(Wanted("metadata", metadata=own[place]))
-            elif place >= width:
-                names = [each for each, _ in of_value]
-                wanted.append(Wanted("value", len(in_value) + names.index(place - width)))
-            elif place in in_value:
-                wanted.append(Wanted("value", in_value.index(place)))
-            else:
-                wanted.append(Wanted("key", in_key.index(place)))
-        table = layout.table
-        fields = dict(zip(layout.key, layout.key_columns()))
-        key = None
-        if in_key and self._key is not None:
-            key = self._key.decoding(tuple(fields[place] for place in in_key), (), table)
-        value_fields = tuple(table.columns[place] for place in in_value)
-        if not value_fields and not of_value:
-            # Which messages are rows is what the format says, also where nothing of them is wanted.
-            value_fields = self._least(layout)
-        value = self._value.decoding(value_fields, tuple(name for _, name in of_value), table)
-        decoder: Any = RowsDecoder(key, value, tuple(wanted))
-        if self._upserts:
-            types = [*table.columns, *(Field(name, kind) for name, _, kind in table.metadata)]
-            decoder = UpsertDecoder(decoder, tuple(types[place] for place in columns))
+        topic = self._topic
         # A record that is passed over may be an older state of a row that is wanted.
-        bounds = bounds_of(filters, own) if self.kinds == INSERT_ONLY else Bounds()
+        bounds = bounds_of(filters, _own_metadata(self._layout)) if self.kinds == INSERT_ONLY else Bounds()
         return KafkaSource(
             bounds.of(topic.subscriber),
-            decoder,
+            self._decoder(columns),
             topic.properties,
             bounds.start(topic.start),
             bounds.stop(topic.stop),
@@ -346,6 +312,65 @@ class KafkaTableSource(TableSource):
             dead_letters=topic.dead_letters,
         )
 
+    def _decoder(self, columns: Sequence[int]) -> RecordDecoder[Rows]:
+        """Makes rows with these columns of records; metadata columns are numbered behind the physical ones."""
+        layout, table = self._layout, self._layout.table
+        chosen = _Chosen.of(layout, columns, keys_first=self._upserts)
+        key = None
+        if chosen.key and self._key is not None:
+            key_columns = dict(zip(layout.key, layout.key_columns()))
+            key = self._key.decoding(tuple(key_columns[place] for place in chosen.key), (), table)
+        value_columns = tuple(table.columns[place] for place in chosen.value)
+        if not value_columns and not chosen.value_metadata:
+            # The format says which messages are rows: it reads one column though the query wants none of the values.
+            value_columns = layout.value_columns()[:1]
+        value = self._value.decoding(value_columns, tuple(chosen.value_metadata.values()), table)
+        decoder = RowsDecoder(key, value, tuple(map(chosen.origin, columns)))
+        if not self._upserts:
+            return decoder
+        types = [*table.columns, *(Field(name, kind) for name, _, kind in table.metadata)]
+        return UpsertDecoder(decoder, tuple(types[place] for place in columns))
+
+
+@dataclass(frozen=True)
+class _Chosen:
+    """The columns that a query wants, by what gives them. Columns are positions in the table, metadata behind the
+    physical ones.
+
+    :ivar key: physical columns of the keys; ``value`` of the values.
+    :ivar value_metadata: columns that the format of the values gives -> their names there.
+    :ivar own: columns of Kafka's own metadata.
+    """
+
+    key: tuple[int, ...]
+    value: tuple[int, ...]
+    value_metadata: dict[int, str]
+    own: Mapping[int, MetadataColumn]
+
     @staticmethod
-    def _least(layout: Layout) -> tuple[Field, ...]:
-        return layout.value_columns()[:1]
+    def of(layout: Layout, columns: Sequence[int], keys_first: bool) -> _Chosen:
+        """:param keys_first: a column that keys and values have comes from the keys, all of which are read."""
+        width = len(layout.table.columns)
+        metadata = {place + width: name for place, name in layout.of_value if place + width in columns}
+        value = [place for place in layout.value if place in columns]
+        if keys_first:
+            key, value = list(layout.key), [place for place in value if place not in layout.key]
+        else:
+            key = [place for place in layout.key if place in columns and place not in value]
+        return _Chosen(tuple(key), tuple(value), metadata, _own_metadata(layout))
+
+    def origin(self, column: int) -> Wanted:
+        """Where a column comes from. The format of the values gives its metadata behind the physical columns."""
+        if column in self.own:
+            return Wanted("metadata", metadata=self.own[column])
+        if column in self.value_metadata:
+            return Wanted("value", len(self.value) + list(self.value_metadata).index(column))
+        if column in self.value:
+            return Wanted("value", self.value.index(column))
+        return Wanted("key", self.key.index(column))
+
+
+def _own_metadata(layout: Layout) -> dict[int, MetadataColumn]:
+    """The columns of Kafka's own metadata, by position behind the physical columns."""
+    width = len(layout.table.columns)
+    return {place + width: column for place, column in layout.metadata}

@@ -8,7 +8,7 @@ import logging
 import time
 import uuid
 from collections.abc import Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -16,6 +16,7 @@ from millrace.common.sink import SinkWriter, SinkWriterContext
 from millrace.connectors.kafka.kafka_admin import COMMITTED, ONGOING, Described, Transactions
 from millrace.connectors.kafka.kafka_records import ProducerRecord, RecordSerializer
 from millrace.connectors.kafka.kafka_settings import client_log, confluent_kafka
+from millrace.util.threads import JobPool
 
 _ROOM_SECONDS = 0.1
 _GRACE_SECONDS = 5.0
@@ -262,7 +263,7 @@ class TransactionalWriter(SinkWriter[T], Generic[T]):
         self._ids = 0
         self._waiting: list[_Prepared] = []
         """what the driver commits, as far as is known here"""
-        self._thread = ThreadPoolExecutor(1, "millrace-kafka-transactions")
+        self._thread = JobPool(1, "millrace-kafka-transactions")
         self._next: Future[_Open] = self._thread.submit(self._make)
         self._open: _Open | None = None
         serializer.open(*place, lambda topic: self._begun().sending.partitions(topic))

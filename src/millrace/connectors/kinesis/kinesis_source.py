@@ -11,7 +11,6 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -39,6 +38,7 @@ from millrace.connectors.kinesis.kinesis_shards import (
 from millrace.connectors.messages import Message, MessageDecoder, MessageError, SchemaDecoder
 from millrace.connectors.source_base import DelegatingSource
 from millrace.connectors.split_reader import SourceReaderBase, SplitBatch, SplitReader
+from millrace.util.threads import JobPool, JobThread
 
 logger = logging.getLogger(__name__)
 
@@ -86,7 +86,7 @@ class ShardEnumerator(SplitEnumerator[ShardSplit]):
             self._first = False
             self._begin()
         self._take_over()
-        threading.Thread(target=self._look, name="millrace-kinesis-shards", daemon=True).start()
+        JobThread(target=self._look, name="millrace-kinesis-shards", daemon=True).start()
 
     def _ask(self) -> list[Shard]:
         return [shard for stream in self._source.streams for shard in self._source.service.shards(stream)]
@@ -255,7 +255,7 @@ class ShardSplitReader(SplitReader[Any, ShardSplit]):
         self._source = source
         self._places: dict[str, _Place] = {}
         self._paused: set[str] = set()
-        self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="millrace-kinesis")
+        self._pool = JobPool(THREADS, thread_name_prefix="millrace-kinesis")
 
     def handle_splits_changes(self, added: Sequence[ShardSplit]) -> None:
         self._places |= {each.split_id: _Place(each) for each in added}

@@ -20,7 +20,6 @@ from millrace.connectors.search.search_client import PASSING, Place, SearchClien
 from millrace.connectors.sink_base import Patience
 
 LONGEST_SECONDS = 60.0
-RETRIES, DELAY_SECONDS = 8, 0.05
 
 
 @dataclass(frozen=True)
@@ -31,7 +30,7 @@ class Backoff:
     """
 
     retries: int = 0
-    delay: float = DELAY_SECONDS
+    delay: float = 0.05
     grows: bool = False
 
     def wait(self, attempt: int) -> float:

@@ -32,6 +32,7 @@ from millrace.relational.rows import concat
 from millrace.relational.sources import LookupTableSource, TableContext, TableSource
 from millrace.relational.types import DataType
 from millrace.relational.values import to_python
+from millrace.util.threads import JobThread
 
 if TYPE_CHECKING:
     from millrace.connectors.tables.table_options import TableOptions
@@ -274,7 +275,7 @@ class FullLookup(LookupTableSource):
         wait = self._reload.wait(began, _aware_now())
         if wait is not None:
             name = f"reloads of {self._summary}"
-            self._thread = threading.Thread(target=self._again, args=(wait, self._closed), name=name, daemon=True)
+            self._thread = JobThread(target=self._again, args=(wait, self._closed), name=name, daemon=True)
             self._thread.start()
 
     def _load(self) -> None:

@@ -1,6 +1,6 @@
 """Pulsar: a connector that is not in Millrace yet.
 
-Importing the module works, using one of PyFlink\'s names raises NotImplementedError.
+Importing the module works, using one of PyFlink's names raises NotImplementedError.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from millrace.relational.matching import Pattern
-from millrace.relational.nodes.rel import Rel, Single, nullable
+from millrace.relational.nodes.rel import EXPRESSIONS, Rel, Single, nullable
 from millrace.relational.rex import AggCall, Field, Frame, Rex, Schema, SortKey
 from millrace.relational.rex_text import agg_text, frame_text, keys_text, named, rex_text, sets_text
 from millrace.util.record import Record
@@ -23,7 +23,7 @@ class Aggregate(Single):
 
     keys: tuple[int, ...]
     """columns of the input"""
-    aggregates: tuple[AggCall, ...]
+    aggregates: tuple[AggCall, ...] = field(metadata=EXPRESSIONS)
     columns: Schema
     sets: tuple[tuple[int, ...], ...] | None = None
     """the grouping sets, as positions in ``keys``; None: one set of all keys"""
@@ -40,7 +40,7 @@ class TableAggregate(Single):
     """A table aggregate function of the user: for every group any number of rows, each behind the keys."""
 
     keys: tuple[int, ...]
-    call: AggCall
+    call: AggCall = field(metadata=EXPRESSIONS)
     columns: Schema
 
 
@@ -125,7 +125,7 @@ class WindowAggregate(Single):
     time: int
     """the column with the time attribute; of an attached window the column of window_end"""
     keys: tuple[int, ...]
-    aggregates: tuple[AggCall, ...]
+    aggregates: tuple[AggCall, ...] = field(metadata=EXPRESSIONS)
     properties: tuple[str, ...]
     """some of START, END, ROWTIME, PROCTIME"""
     columns: Schema
@@ -158,8 +158,8 @@ class Over(Single):
     partition and order; each has its frame."""
 
     partition: tuple[int, ...]
-    order: tuple[SortKey, ...]
-    calls: tuple[tuple[AggCall, Frame], ...]
+    order: tuple[SortKey, ...] = field(metadata=EXPRESSIONS)
+    calls: tuple[tuple[AggCall, Frame], ...] = field(metadata=EXPRESSIONS)
     produced: Schema
 
     @property
@@ -182,7 +182,7 @@ class Rank(Single):
 
     function: str
     partition: tuple[int, ...]
-    order: tuple[SortKey, ...]
+    order: tuple[SortKey, ...] = field(metadata=EXPRESSIONS)
     first: int
     last: int
     number: Field | None = None
@@ -239,11 +239,11 @@ class Match(Single):
     """
 
     partition: tuple[int, ...]
-    order: tuple[SortKey, ...]
+    order: tuple[SortKey, ...] = field(metadata=EXPRESSIONS)
     pattern: Pattern
-    defines: tuple[tuple[str, Rex], ...]
+    defines: tuple[tuple[str, Rex], ...] = field(metadata=EXPRESSIONS)
     """what a row must be for a variable; one that is not here takes every row"""
-    measures: tuple[Rex, ...]
+    measures: tuple[Rex, ...] = field(metadata=EXPRESSIONS)
     columns: Schema
     passed: tuple[int, ...] = ()
     """ALL ROWS: the columns of the input that are given out besides those of the partition: first ``ordered`` of them,
@@ -326,7 +326,7 @@ class Join(_Two):
     """A regular join: the rows of both sides are retained without limit, since any later row may match.
     ``condition`` is over both inputs."""
 
-    condition: Rex
+    condition: Rex = field(metadata=EXPRESSIONS)
     null_aware: bool = False
     """an ANTI join for NOT IN: NULLs on either side make the comparison unknown"""
 
@@ -342,7 +342,7 @@ class Join(_Two):
 class IntervalJoin(_Two):
     """A join whose condition bounds the time between two rows: lower <= right time - left time <= upper (ms)."""
 
-    condition: Rex
+    condition: Rex = field(metadata=EXPRESSIONS)
     left_time: int
     right_time: int
     """column of the right input"""
@@ -358,7 +358,7 @@ class IntervalJoin(_Two):
 class WindowJoin(_Two):
     """A join of two windowed inputs with equal windows."""
 
-    condition: Rex
+    condition: Rex = field(metadata=EXPRESSIONS)
     left_window: tuple[int, int]
     right_window: tuple[int, int]
     """columns of the right input"""
@@ -373,7 +373,7 @@ class TemporalJoin(_Two):
     """FOR SYSTEM_TIME AS OF left time: each left row with the version of the right table that was valid then. ``kind``
     is INNER or LEFT. The right input's key and time come from its primary key and watermark."""
 
-    condition: Rex
+    condition: Rex = field(metadata=EXPRESSIONS)
     left_time: int
     right_time: int | None
     """column with the version's time; None: processing time, the newest version"""
@@ -402,9 +402,9 @@ class LookupJoin(Single):
     table: Schema
     """the columns of the external table that are read"""
     kind: str
-    lookup: tuple[tuple[int, Rex], ...]
+    lookup: tuple[tuple[int, Rex], ...] = field(metadata=EXPRESSIONS)
     """column of the table -> what it is equal to: a column of the input, or a literal"""
-    condition: Rex | None = None
+    condition: Rex | None = field(default=None, metadata=EXPRESSIONS)
     """what else must hold, over input and table"""
     options: tuple[tuple[str, str], ...] = ()
     """(name, value) of the options of the LOOKUP hint"""

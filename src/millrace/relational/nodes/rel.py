@@ -13,9 +13,11 @@ from millrace.relational.rex import AggCall, OuterRef, Rex, Schema, SortKey, Sub
 from millrace.relational.rex import walk as parts_of
 from millrace.util.record import Record
 
-ASIDE = {"aside": True}
-"""metadata of a field whose expressions are not over the columns of the inputs"""
-_EXPRESSIONS = ("Rex", "AggCall", "SortKey")
+EXPRESSIONS = {"expressions": True}
+"""metadata of a field that holds expressions (Rex, AggCall, SortKey, in tuples of any depth): rules read and replace
+them. Each field of a node that may hold one has this or ``OVER_OTHER_COLUMNS``, as a test checks."""
+OVER_OTHER_COLUMNS = {"expressions": False}
+"""metadata of a field whose expressions are not over the columns of the node's inputs: rules leave them alone"""
 
 
 class Rel(Record):
@@ -52,11 +54,7 @@ class Rel(Record):
 
 @cache
 def _fields_with_expressions(kind: type[Rel]) -> tuple[str, ...]:
-    return tuple(
-        each.name
-        for each in fields(kind)
-        if not each.metadata.get("aside") and any(name in str(each.type) for name in _EXPRESSIONS)
-    )
+    return tuple(each.name for each in fields(kind) if each.metadata.get("expressions"))
 
 
 def _mapped(value: Any, change: Callable[[Rex], Rex]) -> Any:

@@ -8,7 +8,7 @@ from dataclasses import field, replace
 from typing import Any
 
 from millrace.common.types import RowKind
-from millrace.relational.nodes.rel import ASIDE, Rel, SameSchema, Single, nullable
+from millrace.relational.nodes.rel import EXPRESSIONS, OVER_OTHER_COLUMNS, Rel, SameSchema, Single, nullable
 from millrace.relational.rex import ROWTIME, Field, Literal, Ref, Rex, Schema, SortKey
 from millrace.relational.rex_text import keys_text, literal_text, rex_text
 from millrace.relational.types import CharType, VarCharType, string
@@ -27,7 +27,7 @@ class Scan(Rel):
     """a ``TableSource`` (``relational.sources``)"""
     projected: tuple[int, ...] | None = None
     """the columns of the source that are read, None for all; ``columns`` has only these"""
-    filters: tuple[Rex, ...] = field(default=(), metadata=ASIDE)
+    filters: tuple[Rex, ...] = field(default=(), metadata=OVER_OTHER_COLUMNS)
     """conditions that the source may use to read less, over all columns of the source; they are checked again above"""
     versions: bool = False
     """whether all versions of a row count, not only the one at the end of a batch"""
@@ -85,7 +85,7 @@ class StreamScan(Rel):
 class Project(Single):
     """Compute columns. ``times`` says which of them are time attributes (None: as the references say)."""
 
-    expressions: tuple[Rex, ...]
+    expressions: tuple[Rex, ...] = field(metadata=EXPRESSIONS)
     columns: Schema
 
     def details(self) -> list[str]:
@@ -100,7 +100,7 @@ class Project(Single):
 class Filter(SameSchema):
     """Rows for which the condition is TRUE."""
 
-    condition: Rex
+    condition: Rex = field(metadata=EXPRESSIONS)
 
     def details(self) -> list[str]:
         return [rex_text(self.condition, self.schema)]
@@ -110,7 +110,7 @@ class Watermark(Single):
     """WATERMARK FOR column AS expression: the column becomes the event time attribute."""
 
     column: int
-    expression: Rex
+    expression: Rex = field(metadata=EXPRESSIONS)
     leaves_out: bool = False
     """whether rows without a time are left out; else they are an error in streaming mode"""
     max_jump: int | None = None
@@ -135,11 +135,11 @@ class Correlate(Single):
     """
 
     function: str
-    args: tuple[Rex, ...]
+    args: tuple[Rex, ...] = field(metadata=EXPRESSIONS)
     produced: Schema
     left: bool = False
     """LEFT JOIN ... ON TRUE: a row without any result stays, with NULLs"""
-    condition: Rex | None = None
+    condition: Rex | None = field(default=None, metadata=EXPRESSIONS)
     """over input and produced columns"""
     udf: Any = None
     options: tuple[tuple[str, Any], ...] = ()
@@ -161,7 +161,7 @@ class Correlate(Single):
 class Expand(Single):
     """Makes one row for each projection out of each input row: how streaming plans compute GROUPING SETS."""
 
-    projections: tuple[tuple[Rex, ...], ...]
+    projections: tuple[tuple[Rex, ...], ...] = field(metadata=EXPRESSIONS)
     columns: Schema
 
     def details(self) -> list[str]:
@@ -203,7 +203,7 @@ class SetOp(Rel):
 class Sort(SameSchema):
     """ORDER BY with OFFSET and FETCH; without keys it is LIMIT alone."""
 
-    keys: tuple[SortKey, ...]
+    keys: tuple[SortKey, ...] = field(metadata=EXPRESSIONS)
     offset: int = 0
     fetch: int | None = None
 

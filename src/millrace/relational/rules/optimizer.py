@@ -28,6 +28,7 @@ from millrace.relational.rules.join_rules import join_keys, join_order, wants_or
 from millrace.relational.rules.window_rules import attached_windows, top_n
 from millrace.relational.sources import TableSource
 from millrace.relational.types import BooleanType, IntType
+from millrace.util.identity import IdentityDict
 
 # GROUPING SETS
 
@@ -166,14 +167,13 @@ class _Pool:
 
     def __init__(self) -> None:
         self._known: dict[tuple[Any, ...], list[n.Rel]] = {}
-        self._done: dict[int, tuple[n.Rel, n.Rel]] = {}
+        self._done = IdentityDict[n.Rel, n.Rel]()
 
     def shared(self, node: n.Rel) -> n.Rel:
-        done = self._done.get(id(node))
+        done = self._done.get(node)
         if done is None:
-            # The node is stored together with its replacement: else its id could be reused for another node.
-            done = self._done[id(node)] = node, self._first(node)
-        return done[1]
+            done = self._done[node] = self._first(node)
+        return done
 
     def _first(self, node: n.Rel) -> n.Rel:
         inputs = tuple(map(self.shared, node.inputs))
@@ -213,10 +213,10 @@ def _with_common_scans(plans: Sequence[n.Rel]) -> list[n.Rel]:
             groups.append([scan])
         else:
             group.append(scan)
-    places = {id(scan): each for group in groups if len(group) > 1 for scan, each in _merged(group)}
+    places = IdentityDict[n.Rel, n.Rel](pair for group in groups if len(group) > 1 for pair in _merged(group))
     if not places:
         return list(plans)
-    return [merge_projections(transform(plan, lambda node: places.get(id(node), node))) for plan in plans]
+    return [merge_projections(transform(plan, lambda node: places.get(node, node))) for plan in plans]
 
 
 def _may_be_one(one: n.Scan, other: n.Scan) -> bool:

@@ -14,6 +14,7 @@ from millrace.relational.nodes.row_nodes import Project
 from millrace.relational.rex import Schema, UdfCall, walk
 from millrace.relational.rex_text import agg_text, frame_text, rex_text
 from millrace.relational.types import DataType
+from millrace.util.identity import IdentityDict
 
 
 def plan_text(plan: Rel, indent: int = 0) -> str:
@@ -66,10 +67,10 @@ class Meanings:
 
     def __init__(self, of_inputs: bool = True) -> None:
         self._of_inputs = of_inputs
-        self._known: dict[int, tuple[n.Rel, tuple[str, ...]]] = {}
-        """id of a node -> the node, since its id must not be given to another one, and its origins"""
-        self._joined: dict[int, tuple[n.Rel, int]] = {}
-        """id of a node -> the node, whose id must not be reused, and how many tables are joined in it"""
+        self._of_columns = IdentityDict[n.Rel, tuple[str, ...]]()
+        """node -> the origins of its columns"""
+        self._joined = IdentityDict[n.Rel, int]()
+        """node -> the number of tables that are joined in it"""
 
     def of(self, node: n.Rel) -> Meaning:
         """What the state of the operators of a node means, part by part; nothing of nodes whose operators have none, or
@@ -109,11 +110,11 @@ class Meanings:
         return tuple(tuple(column.name for column in each.schema) for each in self._inputs(node))
 
     def origins(self, node: n.Rel) -> tuple[str, ...]:
-        """The origin of each column of a node's result, as text."""
-        known = self._known.get(id(node))
-        if known is None:
-            known = self._known[id(node)] = node, tuple(map(_short, self._origins(node)))
-        return known[1]
+        """Where each column of a node's result comes from."""
+        found = self._of_columns.get(node)
+        if found is None:
+            found = self._of_columns[node] = tuple(map(_short, self._origins(node)))
+        return found
 
     def _inputs(self, node: n.Rel) -> tuple[n.Rel, ...]:
         """Stand-ins for the inputs of a node, whose columns are named by their origins, different ones for each
@@ -131,11 +132,11 @@ class Meanings:
 
     def _tables(self, node: n.Rel) -> int:
         """How many tables are joined in a node."""
-        known = self._joined.get(id(node))
-        if known is None:
+        count = self._joined.get(node)
+        if count is None:
             below = node.inputs[:1] if isinstance(node, n.SetOp) else node.inputs
-            known = self._joined[id(node)] = node, sum(map(self._tables, below)) or 1
-        return known[1]
+            count = self._joined[node] = sum(map(self._tables, below)) or 1
+        return count
 
     def _origins(self, node: n.Rel) -> Sequence[str]:
         if isinstance(node, n.Project):

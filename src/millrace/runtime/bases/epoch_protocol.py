@@ -127,11 +127,13 @@ FILE_BYTES = 8 * 1024 * 1024
 
 @dataclass(frozen=True)
 class ResultFile:
-    """Pickled result parts that lie in a file, one after the other."""
+    """A file of results of one task: pickled lists of values, one after the other.
+
+    :ivar parts: the length in bytes and the CRC-32 of each list.
+    """
 
     path: str
     parts: tuple[tuple[int, int], ...]
-    """length in bytes and CRC-32 of each part"""
 
 
 Result = bytes | ResultFile

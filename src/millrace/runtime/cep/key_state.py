@@ -72,6 +72,7 @@ def links_of(ends: Iterable[Link]) -> list[Link]:
 
 Version = tuple[int, ...]
 Partial = tuple[int, Link, int, int]
+"""(number of the state, link of the last event, timestamp and id of the first event)"""
 _SINGLE_EDGE = 6
 """length of the form of a single event; the other one has 4 parts"""
 

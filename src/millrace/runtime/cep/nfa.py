@@ -203,74 +203,71 @@ class Nfa:
         :param code: the code that ``codes`` gave for the event.
         :param begins: whether the event may begin a match, too.
         """
+        event_id = state.event_number if state.time == timestamp else 0
+        arrival = _Arrival(event, timestamp, event_id, code, self._outcomes_of(code))
+        if len(state.partials) >= MANY and self._countable:
+            self._follow_some(state, arrival)
+        elif state.partials:
+            self._follow_all(state, arrival)
+        if begins:
+            start = self._start
+            outcome = arrival.outcomes.get(start) or self._outcome(arrival, start, None)
+            if outcome.kind != UNCHANGED:
+                self._begin(state, arrival, outcome)
+        if arrival.taken:
+            state.time, state.event_number = timestamp, event_id + 1
+        finals = arrival.finals
+        return self._complete(state, finals) if finals or (arrival.changed and state.completed) else []
+
+    def _outcomes_of(self, code: int) -> dict[int, Outcome]:
+        """What states do with an event of this code, as far as it is known; filled while the event is at work."""
         outcomes = self._of_code.get(code)
         if outcomes is None:
             outcomes = {}
-            if self._only_columns:
+            if self._only_columns:  # the code answers all conditions, for later events of the same code, too
                 self._of_code[code] = outcomes
-        question: _Question | None = None
-        finals: list[Partial] = []
-        event_id = state.event_number if state.time == timestamp else 0
-        changed = taken = False
-        partials = state.partials
-        if len(partials) >= MANY and self._countable:
-            question = _Question(self, state, event, timestamp, code)
-            changed = taken = self._follow_some(question, outcomes, event_id, finals)
-        elif partials:
-            left: list[Partial] = []
-            for partial in partials:
-                number = partial[0]
-                outcome = outcomes.get(number)
-                if outcome is None:
-                    if question is None:
-                        question = _Question(self, state, event, timestamp, code)
-                    outcome = self._asked(question, number, partial)
-                    if not self._iterative[number]:
-                        outcomes[number] = outcome
-                kind = outcome.kind
-                if kind == UNCHANGED:
-                    left.append(partial)
-                    continue
-                changed = True
-                if kind == GOES_ON:
-                    taken = True
-                    _, link, first, first_id = partial
-                    left.append((outcome.target, (link, outcome.page, event, timestamp, event_id), first, first_id))
-                elif kind != ENDS:
-                    taken = True
-                    left += _moved(partial, outcome, event, timestamp, event_id, finals)
-            if changed:
-                state.partials, state.numbers = left, None
-        if begins:
-            number = self._start
-            outcome = outcomes.get(number)
-            if outcome is None:
-                if question is None:
-                    question = _Question(self, state, event, timestamp, code)
-                outcome = self._asked(question, number, None)
-                if not self._iterative[number]:
-                    outcomes[number] = outcome
-            kind = outcome.kind
-            if kind != UNCHANGED:
-                changed = taken = state.begun = True
-                if kind == GOES_ON:
-                    link = (None, outcome.page, event, timestamp, event_id)
-                    new = [(outcome.target, link, timestamp, event_id)]
-                else:
-                    new = _moved((number, None, timestamp, event_id), outcome, event, timestamp, event_id, finals)  # type: ignore[arg-type]
-                state.partials += new
-                if state.numbers is not None:
-                    state.numbers += _numbers(new)
-        if taken:
-            state.time, state.event_number = timestamp, event_id + 1
-        return self._complete(state, finals) if finals or (changed and state.completed) else []
+        return outcomes
 
-    def _follow_some(
-        self, question: _Question, outcomes: dict[int, Outcome], event_id: int, finals: list[Partial]
-    ) -> bool:
-        """Process an event for a key with many partial matches: only those in states that react to it are visited.
-        Returns whether any has changed."""
-        state, event, time = question.state, question.event, question.time
+    def _outcome(self, arrival: _Arrival, number: int, partial: Partial | None) -> Outcome:
+        """What a partial match (None: one that has not begun) in state ``number`` does with the event."""
+        outcome = arrival.outcomes.get(number)
+        if outcome is None:
+            outcome = self._asked(arrival, number, partial)
+            if not self._iterative[number]:  # the same for all partial matches in this state
+                arrival.outcomes[number] = outcome
+        return outcome
+
+    def _follow_all(self, state: KeyState, arrival: _Arrival) -> None:
+        """Take the event to each partial match."""
+        outcomes = arrival.outcomes
+        left: list[Partial] = []
+        for partial in state.partials:
+            number = partial[0]
+            outcome = outcomes.get(number) or self._outcome(arrival, number, partial)
+            if outcome.kind == UNCHANGED:
+                left.append(partial)
+                continue
+            arrival.changed = True
+            if outcome.kind != ENDS:
+                arrival.taken = True
+                left += _moved(partial, outcome, arrival)
+        if arrival.changed:
+            state.partials, state.numbers = left, None
+
+    def _begin(self, state: KeyState, arrival: _Arrival, outcome: Outcome) -> None:
+        """Let the event begin a partial match.
+
+        :param outcome: what the start state does with the event.
+        """
+        arrival.changed = arrival.taken = state.begun = True
+        begun = _moved((self._start, None, arrival.time, arrival.event_id), outcome, arrival)
+        state.partials += begun
+        if state.numbers is not None:
+            state.numbers += _numbers(begun)
+
+    def _follow_some(self, state: KeyState, arrival: _Arrival) -> None:
+        """Take the event to those of many partial matches that do something with it: the others, most of them, are
+        skipped by the numbers of their states."""
         partials, iterative = state.partials, self._iterative
         numbers = state.numbers
         if numbers is None:
@@ -281,10 +278,7 @@ class Nfa:
             if place < 0:
                 continue
             if not iterative[number]:
-                outcome = outcomes.get(number)
-                if outcome is None:
-                    outcome = outcomes[number] = self._asked(question, number, partials[place])
-                if outcome.kind == UNCHANGED:
+                if self._outcome(arrival, number, partials[place]).kind == UNCHANGED:
                     continue
             while place >= 0:
                 places.append(place)
@@ -293,18 +287,18 @@ class Nfa:
         replaced: list[tuple[int, list[Partial]]] = []
         for place in places:
             partial = partials[place]
-            outcome = outcomes.get(partial[0])
-            if outcome is None:
-                outcome = self._asked(question, partial[0], partial)
-                if outcome.kind == UNCHANGED:
-                    continue
-            replaced.append((place, _moved(partial, outcome, event, time, event_id, finals)))
+            outcome = self._outcome(arrival, partial[0], partial)
+            if outcome.kind != UNCHANGED:
+                replaced.append((place, _moved(partial, outcome, arrival)))
+        if not replaced:
+            return
+        arrival.changed = arrival.taken = True
         if sum(len(new) != 1 for _, new in replaced) <= FEW:
             for place, new in reversed(replaced):
                 partials[place : place + 1] = new
                 numbers[place : place + 1] = _numbers(new)
-            return bool(replaced)
-        # Each insertion or removal in place would move the whole rest of the list, so it is built again.
+            return
+        # Each of these would move all that is behind it.
         left, left_numbers, since = list[Partial](), bytearray(), 0
         for place, new in replaced:
             left += partials[since:place]
@@ -313,7 +307,6 @@ class Nfa:
             left_numbers += _numbers(new)
             since = place + 1
         state.partials, state.numbers = left + partials[since:], left_numbers + numbers[since:]
-        return True
 
     def prune(self, state: KeyState, time: int) -> tuple[list[Match], list[tuple[Match, int]]]:
         """Advance time to ``time`` (ms): returns the matches of NOT patterns whose time limit has passed, and the
@@ -349,14 +342,15 @@ class Nfa:
         state.partials = kept
         return self._complete(state, passed), timeouts
 
-    def _asked(self, question: _Question, number: int, partial: Partial | None) -> Outcome:
-        """The outcome of the event in a state. Conditions see the partial match ``partial``; None: no match has
-        begun."""
+    def _asked(self, arrival: _Arrival, number: int, partial: Partial | None) -> Outcome:
+        """What a state does with the event; ``partial`` (None: one that has not begun) is what conditions see."""
         node: Any = self._roots[number]
         context = None
-        answers = question.answers
+        if arrival.answers is None:
+            arrival.answers = self.answers(arrival.code)
+        answers = arrival.answers
         if self._iterative[number]:
-            context = _Context(self, partial, question.time)
+            context = _Context(self, partial, arrival.time)
             simple = self.automaton.simple
             answers[simple:] = self._unknown[simple:]
         while node.__class__ is Question:
@@ -364,9 +358,9 @@ class Nfa:
             answer = answers[condition]
             if answer is None:
                 try:
-                    answer = answers[condition] = bool(self._filters[condition](question.event, context))  # type: ignore[arg-type]
+                    answer = answers[condition] = bool(self._filters[condition](arrival.event, context))  # type: ignore[arg-type]
                 except Exception as error:
-                    raise ConditionError(question.event) from error
+                    raise ConditionError(arrival.event) from error
             node = node.ways[answer] or self._decisions.grow(number, node, answer)
         outcome: Outcome = node
         return outcome
@@ -428,12 +422,35 @@ def _numbers(partials: list[Partial]) -> bytearray:
     return bytearray([partial[0] for partial in partials])
 
 
-def _moved(
-    partial: Partial, outcome: Outcome, event: Any, time: int, event_id: int, finals: list[Partial]
-) -> list[Partial]:
-    """The partial matches that come of one; empty if a NOT pattern ends it. Complete matches are appended to
-    ``finals``."""
+class _Arrival:
+    """An event of a key on its way through the partial matches."""
+
+    __slots__ = ("answers", "changed", "code", "event", "event_id", "finals", "outcomes", "taken", "time")
+
+    def __init__(self, event: Any, time: int, event_id: int, code: int, outcomes: dict[int, Outcome]) -> None:
+        self.event, self.time, self.event_id, self.code = event, time, event_id, code
+        self.outcomes = outcomes
+        """number of a state -> what it does with the event, unless that depends on the partial match"""
+        self.answers: Answers | None = None
+        """made when a condition is asked"""
+        self.finals: list[Partial] = []
+        """the matches that the event completes"""
+        self.changed = False
+        """has any partial match begun, moved or ended?"""
+        self.taken = False
+        """is the event in a partial match, so that it needs an id of its own?"""
+
+
+def _moved(partial: Any, outcome: Outcome, arrival: _Arrival) -> list[Partial]:
+    """The partial matches that replace one when it takes the event: none if a NOT pattern ends it. Matches go to
+    ``arrival.finals``.
+
+    :param partial: its link is None if it begins with the event.
+    """
     _, link, first, first_id = partial
+    event, time, event_id = arrival.event, arrival.time, arrival.event_id
+    if outcome.kind == GOES_ON:
+        return [(outcome.target, (link, outcome.page, event, time, event_id), first, first_id)]
     left: list[Partial] = []
     stopped = False
     taken: Link | None = None
@@ -445,24 +462,14 @@ def _moved(
             here = taken
         kind = move.target_kind
         if kind is Kind.FINAL:
-            finals.append((move.target, here, first, first_id))
+            arrival.finals.append((move.target, here, first, first_id))
         elif kind is Kind.STOP:
             stopped = True
         else:
             left.append((move.target, here, first, first_id))
         if move.final is not None:
-            finals.append((move.final, here, first, first_id))
+            arrival.finals.append((move.final, here, first, first_id))
     return [] if stopped else left
-
-
-class _Question:
-    """An event that conditions are evaluated for, with their answers so far."""
-
-    __slots__ = ("answers", "event", "state", "time")
-
-    def __init__(self, nfa: Nfa, state: KeyState, event: Any, time: int, code: int) -> None:
-        self.state, self.event, self.time = state, event, time
-        self.answers = nfa.answers(code)
 
 
 class _Context(Context):

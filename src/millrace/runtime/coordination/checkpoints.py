@@ -21,6 +21,7 @@ from millrace.runtime.clocks import is_over, steady_of
 from millrace.runtime.coordination.snapshot import JobSnapshot
 from millrace.runtime.failure import Failure, JobFailedError, describe, full_traceback
 from millrace.runtime.storage import CheckpointStore, TaskId
+from millrace.util.threads import JobThread
 
 # Deleting
 
@@ -71,7 +72,7 @@ class InBackground:
         except queue.Full:
             return False
         if len(self._threads) < THREADS:
-            thread = threading.Thread(target=self._work, name="millrace-cleaning", daemon=True)
+            thread = JobThread(target=self._work, name="millrace-cleaning", daemon=True)
             self._threads.append(thread)
             thread.start()
         return True

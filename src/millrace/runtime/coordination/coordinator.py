@@ -193,10 +193,6 @@ class Coordinator:
         """All metrics of the job as they are now."""
         return self.reporter.report()
 
-    def use_storage(self, storage: StateStorage) -> None:
-        """Set where tasks write their state, so that old versions are deleted there."""
-        self._storage = storage
-
     def find_splits(self) -> None:
         """Let the sources discover their splits, so that missing input shows before anything runs."""
         for source in self._sources:

@@ -28,6 +28,7 @@ from millrace.runtime.storage import TaskId
 # Slow operators
 
 RECENT_MS = 5_000
+"""Shares and rates are those of the last epochs that cover this time, as Flink computes them."""
 MOST = 0.5
 """The share of the working time of all operators from which on one operator is called slow."""
 NOTICED_MILLIS = 1.0
@@ -420,7 +421,7 @@ class _Counted(_Work):
             recent.popleft()
 
     def figures(self) -> SubtaskFigures:
-        """The figures of the subtask at this moment, with the running epoch included."""
+        """The figures of this subtask at this moment: totals so far, and rates since the oldest kept moment."""
         (since, before), (until, after) = self.recent[0], self.recent[-1]
         span = until - since
         rates = [(new - old) / span for old, new in zip(before, after)] if span > 0 else [0, 0, 1, 0, 0, 0, 0]

@@ -175,7 +175,6 @@ class JobMetrics:
         """``clock``: processing time in ms."""
         self._job = job
         self._clock = steady_of(clock)
-        self._wall = clock
         self._host = socket.gethostname()
         self._lock = threading.Lock()
         self._now = self._clock() / 1000

@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import Any
 
 from millrace.common.config_values import to_duration
+from millrace.util.threads import JobThread
 
 # The event loop
 
@@ -44,7 +45,7 @@ class LoopThread:
 
     def start(self) -> None:
         self.loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._run, args=(self.loop,), name=self._name, daemon=True)
+        self._thread = JobThread(target=self._run, args=(self.loop,), name=self._name, daemon=True)
         self._thread.start()
 
     def post(self, callback: Callable[..., object], *args: Any) -> None:

@@ -416,7 +416,7 @@ class StageTask:
             yield from self.drain()
 
     def _arriving(self, packets: Iterable[Packet]) -> Iterator[Packet]:
-        """The packets, with the time spent waiting for them measured."""
+        """The packets, each as it arrives; the time that the task waits for them counts as reading."""
         watch, coming = self.watch, iter(packets)
         while True:
             before = watch.switch(READING)

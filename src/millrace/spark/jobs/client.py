@@ -20,6 +20,7 @@ from pyspark.util import InheritableThread
 
 from millrace.common.jobs import CompletableFuture, JobClient, JobExecutionResult, JobID, JobStatus
 from millrace.spark.jobs.java_error import as_java_error
+from millrace.util.threads import in_this_context
 
 logger = logging.getLogger("millrace")
 
@@ -131,8 +132,8 @@ class LocalJobClient(JobClient):
         self._started = time.monotonic()
         self._result: Future[JobExecutionResult] = Future()
         self.when_waited: Callable[[JobExecutionResult], None] = lambda _: None
-        """is called with the result each time that ``wait`` returns"""
-        self._thread = InheritableThread(target=self._run, name=f"millrace-{job_id[:8]}", daemon=True)
+        """told the result when somebody has waited for it"""
+        self._thread = InheritableThread(target=in_this_context(self._run), name=f"millrace-{job_id[:8]}", daemon=True)
 
     def start(self) -> None:
         begun(self)

@@ -21,6 +21,7 @@ from millrace.runtime.operators.job_graph import JobGraph
 from millrace.spark.workers.frames import Failed, Order, Part, TaskId, receive, send
 from millrace.spark.workers.pipe import OwnerLostError
 from millrace.spark.workers.stage import Address, admit
+from millrace.util.threads import JobThread
 
 SECRET_BYTES = 32
 
@@ -41,7 +42,7 @@ class ConnectionServer:
         self._listener = socket.create_server((bind.strip("[]"), 0), family=family, backlog=max(len(self._missing), 16))
         secret = secrets.token_bytes(SECRET_BYTES)
         self.address = Address(host.strip("[]"), self._listener.getsockname()[1], secret)
-        threading.Thread(target=self._listen, name="millrace-reception", daemon=True).start()
+        JobThread(target=self._listen, name="millrace-reception", daemon=True).start()
 
     @staticmethod
     def of(context: SparkContext, tasks: Collection[TaskId]) -> ConnectionServer:
@@ -84,8 +85,8 @@ class ConnectionServer:
                 link, _ = self._listener.accept()
             except OSError:
                 return
-            # A thread for each connection: one that sends nothing does not hold up the others.
-            threading.Thread(target=self._admit, args=(link,), name="millrace-admitting", daemon=True).start()
+            # Each on a thread of its own: one that says nothing lets nobody wait.
+            JobThread(target=self._admit, args=(link,), name="millrace-admitting", daemon=True).start()
 
     def _admit(self, link: socket.socket) -> None:
         try:

@@ -17,7 +17,7 @@ from pyspark import SparkContext
 from pyspark.sql import DataFrame
 from pyspark.util import InheritableThread
 
-from millrace.datastream import settings as options
+from millrace.configuration import own_options as options
 from millrace.runtime.bases.epoch_protocol import EpochPlan, TaskAck
 from millrace.runtime.operators.job_graph import JobGraph
 from millrace.spark.jobs.connections import ConnectionServer, EpochExchange, described
@@ -27,6 +27,7 @@ from millrace.spark.workers.pipe import OwnerLostError
 from millrace.spark.workers.provision import interpreter
 from millrace.spark.workers.shipping import ShippedJob, digest
 from millrace.spark.workers.stage import Owners, ResidentTask
+from millrace.util.threads import in_this_context
 
 END_SECONDS = 2.0
 """Seconds that Spark's tasks have to end by themselves; a task may hang in a function."""
@@ -52,8 +53,9 @@ class ResidentJob:
         self._rounds: EpochExchange | None = None
         self._over = False
         self._error: BaseException | None = None
-        """the error that Spark's job has failed with"""
-        self._thread = InheritableThread(target=self._stay, args=(posts,), name="millrace-residency", daemon=True)
+        """what Spark's job has failed with"""
+        stay = in_this_context(self._stay)
+        self._thread = InheritableThread(target=stay, args=(posts,), name="millrace-residency", daemon=True)
         self._thread.start()
 
     def _stay(self, posts: DataFrame) -> None:

@@ -21,7 +21,7 @@ from millrace.checkpoint.restore import Restore
 from millrace.checkpoint.shared_folder import NotSharedError, offer
 from millrace.checkpoint.task_storage import JobResults, ResultsLostError
 from millrace.common.jobs import JobStatus
-from millrace.datastream import settings as options
+from millrace.configuration import own_options as options
 from millrace.metrics.reporters.scheduling import Reporters
 from millrace.runtime.bases.epoch_protocol import EpochPlan, Result
 from millrace.runtime.coordination.coordinator import Coordinator, EpochResult, JobFailedError
@@ -189,7 +189,6 @@ class JobRunner:
     def begin(self, place: Workplace, provision: Provision) -> None:
         """Take over a session; after this ``run`` can go."""
         self._place, self._log_file = place, place.log_file
-        self._provision = provision
         self._context = context = place.session.sparkContext
         self._web_page = context.uiWebUrl
         attempts = spark_attempts(context.master, context.getConf().get("spark.task.maxFailures"))

@@ -19,7 +19,7 @@ from millrace.checkpoint.restore import Restore, go_on, restore_from
 from millrace.common.config_values import to_boolean
 from millrace.common.files import store_settings
 from millrace.common.jobs import CompletableFuture, JobStatus
-from millrace.datastream import settings as options
+from millrace.configuration import own_options as options
 from millrace.datastream.job_settings import JobSettings
 from millrace.datastream.settings import ClaimMode, restore_settings
 from millrace.graph.serialize import serialize
@@ -45,8 +45,15 @@ logger = logging.getLogger("millrace")
 
 
 def submit(job: JobGraph, settings: JobSettings) -> SparkJobClient:
-    """Start a job. What can be seen to be wrong before it runs is raised here, before Spark starts."""
-    store_settings.use(settings.configuration)
+    """Start a job. What can be seen to be wrong before it runs is raised here, before Spark starts.
+
+    The job's threads begin here, and with its settings of object stores.
+    """
+    with store_settings.within(store_settings.stores_of(settings.configuration)):
+        return _submitted(job, settings)
+
+
+def _submitted(job: JobGraph, settings: JobSettings) -> SparkJobClient:
     checkpoints = settings.checkpoints
     durable = checkpoints is not None and checkpoints.directory is not None
     job = replace(job, job_id=next_id(job.job_id))

@@ -23,6 +23,7 @@ from millrace.spark.workers.provision import interpreter
 from millrace.spark.workers.shipping import ShippedJob
 from millrace.spark.workers.stage import Forgetting
 from millrace.util.system import is_alive
+from millrace.util.threads import JobThread
 
 if TYPE_CHECKING:
     from millrace.checkpoint.directory import JobHome
@@ -125,7 +126,7 @@ class Tasks:
             return
         # Nobody but Spark reaches the other machines, and perhaps not all of them: owners that hear nothing end by
         # themselves, with the application or when they are idle for long.
-        messenger = threading.Thread(target=self._spread_the_word, daemon=True)
+        messenger = JobThread(target=self._spread_the_word, daemon=True)
         messenger.start()
         messenger.join(FORGET_SECONDS)
 
@@ -138,7 +139,7 @@ class Tasks:
         if self._place.local:
             return look(job_id, request, patience)
         found: dict[tuple[str, int], OwnerReport] = {}
-        messenger = threading.Thread(target=self._look_afar, args=(request, found), daemon=True)
+        messenger = JobThread(target=self._look_afar, args=(request, found), daemon=True)
         self._asked_afar = messenger
         messenger.start()
         messenger.join(LOOK_SECONDS)

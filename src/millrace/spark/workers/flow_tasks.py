@@ -21,6 +21,7 @@ from millrace.runtime.tasks.flow import FlowError, Frame
 from millrace.runtime.tasks.flow_worker import FlowWorker
 from millrace.spark.workers import output
 from millrace.spark.workers.inspection import at_work
+from millrace.util.threads import JobThread
 
 _Sender = tuple[int, int, int]
 """(edge, channel, run)"""
@@ -136,7 +137,7 @@ class FlowTaskThread:
         self._show_at = 0
         """when the task shows next what it has printed and collected (ns)"""
         stage, partition = worker.task_id
-        self._thread = threading.Thread(target=self._run, name=f"millrace-task {stage}.{partition}", daemon=True)
+        self._thread = JobThread(target=self._run, name=f"millrace-task {stage}.{partition}", daemon=True)
 
     def start(self) -> None:
         self._thread.start()

@@ -26,8 +26,7 @@ from millrace.util.folders import make_private
 LONGEST = 4_000
 """The most characters of a line that are sent to the driver."""
 SECONDS = 5.0
-"""Seconds that a line waits for a driver that does not read, and that the end of a job waits for lines sent before it.
-"""
+"""How long (s) a line waits for a driver that does not read, and the end of a job for the output before it."""
 PAUSE = 30.0
 """Seconds for which nothing is sent to a driver after it could not be reached."""
 SEPARATOR = "\0"
@@ -217,7 +216,9 @@ def _tell(who: str, text: str) -> None:
 
 
 LARGEST = 1 << 16
-"""The most bytes of a message."""
+"""Bytes of a message."""
+
+
 _numbers = itertools.count()
 
 

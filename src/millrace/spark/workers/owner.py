@@ -45,6 +45,7 @@ from millrace.spark.workers.pipe import BatchWriter, ExactReader, read_batches
 from millrace.spark.workers.processes import own_modules
 from millrace.spark.workers.running_tasks import Running, stay
 from millrace.util.system import this_machine
+from millrace.util.threads import JobThread
 
 HELD_SECONDS = 30.0
 _BEAT_SECONDS = 5.0
@@ -66,7 +67,7 @@ def watch_interpreter(seconds: float = HELD_SECONDS, beat: float = _BEAT_SECONDS
             faulthandler.dump_traceback_later(seconds, repeat=True, file=target)
             time.sleep(beat)
 
-    threading.Thread(target=run, name="millrace-held", daemon=True).start()
+    JobThread(target=run, name="millrace-held", daemon=True).start()
 
 
 REQUEST_SECONDS = 10.0
@@ -100,11 +101,11 @@ def serve(control: socket.socket, job_id: str, keeper: str) -> None:
             continue
         if isinstance(message, Watched):
             watcher = socket.socket(fileno=files[0])
-            threading.Thread(target=_show, args=(watcher,), name="millrace-show", daemon=True).start()
+            JobThread(target=_show, args=(watcher,), name="millrace-show", daemon=True).start()
             continue
         assert isinstance(message, Passed)
         connection = socket.socket(fileno=files[0])
-        thread = threading.Thread(target=_run, args=(connection, control, message.number, running), daemon=True)
+        thread = JobThread(target=_run, args=(connection, control, message.number, running), daemon=True)
         threads = [*(other for other in threads if other.is_alive()), thread]
         thread.start()
 

@@ -17,7 +17,6 @@ import socket
 import struct
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -29,6 +28,7 @@ import pyarrow as pa
 
 from millrace.spark.workers import processes
 from millrace.spark.workers.frames import Call, Failed, Forget, Greeting, Join, NeedJob, Shipped, Stay, receive, send
+from millrace.util.threads import JobThread
 
 # The connection to the JVM
 
@@ -264,7 +264,7 @@ def _piped(
         with theirs:
             _begin(connection, replace(call, wrapped=False), payload, theirs.fileno())
         failure: list[BaseException] = []
-        sender = threading.Thread(target=_send_all, args=(batches, ours, failure), daemon=True)
+        sender = JobThread(target=_send_all, args=(batches, ours, failure), daemon=True)
         sender.start()
         try:
             yield from _received(ours)

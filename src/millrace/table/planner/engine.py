@@ -16,6 +16,7 @@ import pyarrow as pa
 from millrace.common.config_values import is_on, to_duration
 from millrace.common.source import SplitEnumeratorContext
 from millrace.common.typeinfo import TypeInformation, Types
+from millrace.configuration.own_options import EVERY_CHANGE, NEW_CALLS_BEGIN_EMPTY
 from millrace.connectors.generated_sources import CollectionSource, CollectionSplit
 from millrace.connectors.source_base import QueueEnumerator
 from millrace.graph.lowering import lower
@@ -35,7 +36,6 @@ from millrace.relational.type_table import schema_of
 from millrace.relational.types import RowField, RowType
 from millrace.runtime.operators import specs
 from millrace.runtime.tables.base import Environment
-from millrace.runtime.tables.stored_calls import BEGIN_EMPTY
 from millrace.runtime.tables.stream_rows import ToElements
 from millrace.runtime.tables.windows.count_windows import ROWS
 from millrace.table.planner.advice import advice_on, optimised_section
@@ -46,6 +46,7 @@ from millrace.table.sessions.table_result import TableResult, name_of_job, query
 from millrace.table.sessions.table_settings import STATE_TTL, ChangelogMode, ExplainDetail
 from millrace.table.values.data_types import info_of_data_type
 from millrace.table.values.program_errors import problem
+from millrace.util.identity import IdentityDict
 
 if TYPE_CHECKING:
     from millrace.datastream import DataStream
@@ -124,7 +125,8 @@ def add_to_program(plans: Sequence[n.Rel], program: Program, options: Options) -
     plan = Plan(program, options, plans)
     for each in plans:
         if isinstance(each, n.Sink) and compares_changes(plan, each):
-            plan.in_step |= {id(below) for below in n.walk(each)}
+            for below in n.walk(each):
+                plan.in_step.add(below)
     for each in plans:
         planned = plan.add(each)
         if not isinstance(each, n.Sink):
@@ -136,7 +138,6 @@ def add_to_program(plans: Sequence[n.Rel], program: Program, options: Options) -
 IDLE_TIMEOUT = "table.exec.source.idle-timeout"
 MINI_BATCH, MINI_BATCH_LATENCY = "table.exec.mini-batch.enabled", "table.exec.mini-batch.allow-latency"
 PHASES = "table.optimizer.agg-phase-strategy"
-EVERY_CHANGE = "millrace.table.aggregate.every-change"
 SPLIT_DISTINCT = "table.optimizer.distinct-agg.split.enabled"
 
 
@@ -247,7 +248,7 @@ def options_of(session: Session) -> Options:
     settings = session.config.to_map()
     around = Environment(session.config.get_local_timezone(), session.catalogs.current_database, settings)
     gathers = is_on(settings, MINI_BATCH)
-    every = is_on(settings, EVERY_CHANGE)
+    every = is_on(settings, EVERY_CHANGE.key)
     return Options(
         environment=around,
         state_ttl=_millis(settings, STATE_TTL),
@@ -256,7 +257,7 @@ def options_of(session: Session) -> Options:
         least_slice=_millis(settings, MINI_BATCH_LATENCY) if gathers and not every else 0,
         split_distinct=is_on(settings, SPLIT_DISTINCT) and not every,
         every_change=every,
-        new_calls_begin_empty=is_on(settings, BEGIN_EMPTY),
+        new_calls_begin_empty=is_on(settings, NEW_CALLS_BEGIN_EMPTY.key),
     )
 
 
@@ -398,7 +399,7 @@ class GatheredStreams:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._known: dict[int, tuple[DataStream, pa.Table]] = {}
+        self._gathered: IdentityDict[DataStream, pa.Table] = IdentityDict()
 
     def __call__(self, scan: StreamScan) -> pa.Table:
         """The columns of a scan, c0, c1, ...
@@ -412,12 +413,12 @@ class GatheredStreams:
                 "give the rows that are left at the end to from_data_stream()"
             )
         stream: Any = scan.stream
-        if id(stream) not in self._known:
+        if stream not in self._gathered:
             client = start([scan], self._session, "DataStream as a table")
             batches = [rows.batch for rows in client.collected()]
             types = [column.type for column in scan.columns]
-            self._known[id(stream)] = stream, pa.Table.from_batches(batches, schema=schema_of(types))
-        return self._known[id(stream)][1]
+            self._gathered[stream] = pa.Table.from_batches(batches, schema=schema_of(types))
+        return self._gathered[stream]
 
 
 # Batch queries in DataStreams

@@ -27,6 +27,7 @@ from millrace.runtime.operators import specs
 from millrace.runtime.tables.base import Environment, TableConfig
 from millrace.runtime.tables.exchange import ByColumns, Single, Thinning
 from millrace.table.planner import nodes
+from millrace.util.identity import IdentityDict, IdentitySet
 from millrace.util.names import import_modules
 
 # The changes of a table
@@ -325,9 +326,10 @@ class Planned:
 
 
 class Plan:
-    """Adds operators to a program. A node that is used twice, as the same object, becomes one operator.
+    """Adds operators to a program. A node that is used twice, as the same object, becomes one operator: all
+    collections of nodes here know them by identity.
 
-    :param plans: that will be added, after ``share``.
+    :param plans: the plans that will be added, after ``share``.
     """
 
     def __init__(self, program: Program, options: Options, plans: Sequence[n.Rel] = ()) -> None:
@@ -335,19 +337,20 @@ class Plan:
         self.options = options
         self._used_twice = used_twice(plans)
         self._plans = tuple(plans)
-        self._known: dict[tuple[int, bool], tuple[n.Rel, Planned]] = {}
-        self._changes: dict[int, tuple[n.Rel, Changes]] = {}
-        self._checked: dict[int, n.Rel] = {}
+        self._planned: dict[bool, IdentityDict[n.Rel, Planned]] = {True: IdentityDict(), False: IdentityDict()}
+        """nodes whose operators give old rows of updates (True) and those whose operators do not, with their results"""
+        self._changes = IdentityDict[n.Rel, Changes]()
+        self._checked = IdentitySet[n.Rel]()
         self.meanings = Meanings()
         self.earlier_meanings = Meanings(of_inputs=False)
         self._at: list[n.Rel] = []
         """the nodes whose operators are being added, the innermost one last"""
-        self.strategies: dict[int, WatermarkStrategy] = {}
-        """id of a scan -> the watermarks that its source makes, in place of a watermark node above it"""
-        self.in_step: set[int] = set()
-        """nodes, by their id, whose results may not follow a watermark (``TableConfig.in_step``)"""
-        self.of_sinks: set[int] = set()
-        """scans, by their id, whose columns go as they are to a sink that knows rows by their key"""
+        self.strategies = IdentityDict[n.Rel, WatermarkStrategy]()
+        """scans -> the watermarks that their source makes, of a ``Watermark`` node above them"""
+        self.in_step = IdentitySet[n.Rel]()
+        """nodes whose results may not follow a watermark (``TableConfig.in_step``)"""
+        self.of_sinks = IdentitySet[n.Rel]()
+        """scans whose columns go, with the same values, to a sink that finds rows by their key"""
 
     def add(self, node: n.Rel, before: bool = True) -> Planned:
         """The operators of a node and all below it.
@@ -355,23 +358,21 @@ class Plan:
         :param before: whether the consumer needs the old row of an update (-U) besides the new one.
         :raises NotImplementedError: a node has no streaming form.
         """
-        # One operator serves all readers; those that do not need old rows drop them.
-        before = before or id(node) in self._used_twice
-        # The node itself is stored, too: else its id could be reused for another node.
-        known = self._known.get((id(node), before))
-        if known is None:
+        # One operator serves all; who does without old rows drops them.
+        before = before or node in self._used_twice
+        planned = self._planned[before].get(node)
+        if planned is None:
             self._check_values(node)
             self._at.append(node)
-            known = node, form_of(node).operators(self, node, before)
+            planned = self._planned[before][node] = form_of(node).operators(self, node, before)
             self._at.pop()
-            self._known[id(node), before] = known
-        return known[1]
+        return planned
 
     def _check_values(self, node: n.Rel) -> None:
         """Look for values that are computed again when a row is taken back, once in each node."""
-        if id(node) in self._checked:
+        if node in self._checked:
             return
-        self._checked[id(node)] = node
+        self._checked.add(node)
         changing = [each for each in node.inputs if not self.changes(each).append_only]
         check_values(node, changing, self.options.environment.configuration.get(STRATEGY, "").upper())
         if isinstance(node, (n.Project, n.Filter)):  # one operator for several of them
@@ -392,27 +393,27 @@ class Plan:
 
     def changes(self, node: n.Rel) -> Changes:
         """The changes of a node's result, worked out once."""
-        known = self._changes.get(id(node))
-        if known is None:
-            known = self._changes[id(node)] = node, changes_of(node, list(map(self.changes, node.inputs)))
-        return known[1]
+        found = self._changes.get(node)
+        if found is None:
+            found = self._changes[node] = changes_of(node, list(map(self.changes, node.inputs)))
+        return found
 
     def is_shared(self, node: n.Rel) -> bool:
         """Whether several read a node's result."""
-        return id(node) in self._used_twice
+        return node in self._used_twice
 
     @cached_property
-    def readers(self) -> dict[int, list[n.Rel]]:
-        """The id of each node -> the nodes that read its result."""
-        found: dict[int, list[n.Rel]] = {}
-        seen: set[int] = set()
+    def readers(self) -> IdentityDict[n.Rel, list[n.Rel]]:
+        """Each node that is an input -> the nodes that read its result."""
+        found = IdentityDict[n.Rel, list[n.Rel]]()
+        seen = IdentitySet[n.Rel]()
 
         def visit(node: n.Rel) -> None:
-            if id(node) in seen:
+            if node in seen:
                 return
-            seen.add(id(node))
+            seen.add(node)
             for each in node.inputs:
-                found.setdefault(id(each), []).append(node)
+                found.setdefault(each, []).append(node)
                 visit(each)
 
         for plan in self._plans:
@@ -421,11 +422,11 @@ class Plan:
 
     def is_timed(self, node: n.Rel) -> bool:
         """Whether anything above a node may go by its watermarks."""
-        return is_timed(node, lambda each: self.readers.get(id(each), ()))
+        return is_timed(node, lambda each: self.readers.get(each, ()))
 
     def source(self, name: str, source: Any, node: n.Rel) -> Planned:
         """A source that gives the rows of a leaf."""
-        strategy = self.strategies.get(id(node), WatermarkStrategy.no_watermarks())
+        strategy = self.strategies.get(node, WatermarkStrategy.no_watermarks())
         spec = specs.Source(source, strategy)
         added = self.program.add(name, spec, parallelism=getattr(source, "parallelism", None))
         return Planned((added.id,), node.schema, self.changes(node))
@@ -440,7 +441,7 @@ class Plan:
     ) -> Planned:
         """One operator. It is the only one of its kind where everything goes to a single subtask."""
         edges = tuple(Edge(id, by, input=place) for place, (each, by) in enumerate(inputs) for id in each.ids)
-        if self._at and id(self._at[-1]) in self.in_step:
+        if self._at and self._at[-1] in self.in_step:
             config = replace(config, in_step=True)
         if self._at and not config.meaning:
             at = self._at[-1]
@@ -469,16 +470,16 @@ class Plan:
         return {"parallelism": widths.pop() if widths else None}
 
 
-def used_twice(plans: Sequence[n.Rel]) -> set[int]:
-    """The ids of the nodes that several other nodes read."""
-    seen: set[int] = set()
-    found: set[int] = set()
+def used_twice(plans: Sequence[n.Rel]) -> IdentitySet[n.Rel]:
+    """The nodes that are inputs of several others."""
+    seen = IdentitySet[n.Rel]()
+    found = IdentitySet[n.Rel]()
 
     def visit(node: n.Rel) -> None:
-        if id(node) in seen:
-            found.add(id(node))
+        if node in seen:
+            found.add(node)
             return
-        seen.add(id(node))
+        seen.add(node)
         for each in node.inputs:
             visit(each)
 

@@ -8,7 +8,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from millrace.common.config_values import to_duration
+from millrace.common.files import store_settings
 from millrace.common.types import RowKind
+from millrace.configuration.own_options import SQL_READS_FILES
 from millrace.relational import types as t
 from millrace.relational.nodes import ROWTIME, Field, Project, Rel, Scan, Sink, StreamScan, Watermark
 from millrace.relational.rex import Call, Ref, Rex
@@ -61,7 +63,7 @@ def forget(path: tuple[str, str, str], session: Session) -> None:
 
 # Columns that are not declared
 
-READS_FILES = "millrace.sql.read-files"
+READS_FILES = SQL_READS_FILES.key
 """Whether SQL that comes to a gateway may look into files by their path."""
 ENDINGS = {
     "csv": ("csv", {}),
@@ -180,7 +182,14 @@ def _path(identifier: ObjectIdentifier) -> tuple[str, str, str]:
 def source_info(
     identifier: ObjectIdentifier, table: CatalogBaseTable, options: Mapping[str, str], session: Session
 ) -> TableInfo:
-    """A table to be read."""
+    """A table to be read. Its files are looked at with the session's settings of object stores."""
+    with store_settings.within(store_settings.stores_of(session.config.to_map())):
+        return _source_info(identifier, table, options, session)
+
+
+def _source_info(
+    identifier: ObjectIdentifier, table: CatalogBaseTable, options: Mapping[str, str], session: Session
+) -> TableInfo:
     from millrace.table.sql.binding.scope import TableInfo
 
     context = table_context(identifier, table, options, session)
@@ -357,7 +366,14 @@ def _proctime(field: Field, column: Declared) -> Field:
 def sink_info(
     identifier: ObjectIdentifier, table: CatalogBaseTable, options: Mapping[str, str], session: Session
 ) -> SinkInfo:
-    """A table to be written."""
+    """A table to be written. Its files are looked at with the session's settings of object stores."""
+    with store_settings.within(store_settings.stores_of(session.config.to_map())):
+        return _sink_info(identifier, table, options, session)
+
+
+def _sink_info(
+    identifier: ObjectIdentifier, table: CatalogBaseTable, options: Mapping[str, str], session: Session
+) -> SinkInfo:
     from millrace.table.sql.binding.scope import SinkInfo
 
     if table.is_view:

@@ -134,8 +134,11 @@ def slot_state(connection: Any, name: str) -> SlotState | None:
 
 
 def check_usable(state: SlotState, settings: PostgresSettings) -> SlotState:
-    """:raises PositionLost: the server has dropped what it kept. :raises RuntimeError: the slot is for something "
-    "else."""
+    """The slot's state, if this job can read from it.
+
+    :raises PositionLost: the server has dropped the log from the slot's position on.
+    :raises RuntimeError: the slot belongs to another plugin or database.
+    """
     where = f"{settings.place}: replication slot '{settings.slot}'"
     if state.plugin != PLUGIN or state.database != settings.target.database:
         raise RuntimeError(

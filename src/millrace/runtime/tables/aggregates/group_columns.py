@@ -64,10 +64,11 @@ class GroupColumns(Groups):
             table.write(before, merged(old, added, self._partials.slots))
 
     def _note(self, numbers: Ids, known: Ids, slots: Sequence[pa.Array]) -> None:
-        """Note rows that are about to change.
+        """Remember groups before their accumulators change: the old accumulators of those whose result was sent
+        before, and which groups have changed since ``changes`` was called last. Each group counts once.
 
-        :param numbers: numbers of the rows.
-        :param known: those of them that exist already; ``slots`` are their accumulators.
+        :param numbers: the rows of the groups in the table, new ones included.
+        :param known: those that were in the table before, whose accumulators are ``slots``.
         """
         self._marks = with_room(self._marks, self._table.length)
         old = np.flatnonzero(~self._marks[known] & (known < self._table.settled))

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
 
+from millrace.util.threads import JobThread
+
 CLOSING_SECONDS = 10.0
 
 
@@ -23,7 +25,7 @@ class LookupThread:
         self._seconds = seconds
         self._what = what
         self._calls: queue.SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._run, name=f"look-ups of {what}", daemon=True)
+        self._thread = JobThread(target=self._run, name=f"look-ups of {what}", daemon=True)
         self._thread.start()
 
     def run(self, work: Callable[[], Any]) -> Any:

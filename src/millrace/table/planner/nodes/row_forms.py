@@ -66,7 +66,7 @@ def push_watermark(plan: Plan, node: n.Watermark) -> bool:
     if found is None:
         return False
     scan, strategy = found
-    plan.strategies[id(scan)] = strategy
+    plan.strategies[scan] = strategy
     return True
 
 
@@ -102,7 +102,7 @@ def _agree(plan: Plan, scan: n.Scan, wanted: tuple[Rex, Rex]) -> bool:
     """Whether all nodes that read a scan want this watermark."""
     waiting: list[n.Rel] = [scan]
     while waiting:
-        for reader in plan.readers.get(id(waiting.pop()), []):
+        for reader in plan.readers.get(waiting.pop(), []):
             if isinstance(reader, n.Watermark):
                 found = _scan_below(reader)
                 if found is None or found[1:] != wanted:
@@ -150,7 +150,7 @@ def scan(plan: Plan, node: n.Scan, before: bool) -> Planned:
             f"table {'.'.join(node.path)} gives rows by their key without the old ones: declare its PRIMARY KEY"
         )
     (key,) = changes.keys
-    repeated = not before and id(node) in plan.of_sinks and node.source.repeats_deletions
+    repeated = not before and node in plan.of_sinks and node.source.repeats_deletions
     return _normalised(plan, read, key, before, node.versions, repeated)
 
 
@@ -451,7 +451,9 @@ def sink(plan: Plan, node: n.Sink, before: bool) -> Planned:
     elif wants_before:
         below = _enforced(plan, node, plan.add(node.input, True))
     else:
-        plan.of_sinks |= _read_as_it_is(node.input)
+        scan = _scan_with_same_values(node.input)
+        if scan is not None:
+            plan.of_sinks.add(scan)
         below = upserts(plan, node.input, key, lambda rows: _enforced(plan, node, rows))
     spec = specs.Sink(node.sink.stream())
     together = None if key is None or _comes_together(plan, node, key) else by(key)
@@ -473,14 +475,14 @@ def _comes_together(plan: Plan, node: n.Sink, key: Key) -> bool:
     return RowKind.UPDATE_BEFORE not in node.sink.kinds or not needs_materializer(plan, node.input, key)
 
 
-def _read_as_it_is(node: n.Rel) -> set[int]:
-    """The id of the scan whose columns these rows are, if nothing is computed from them; else no id. Only then may
-    deletions carry just their key."""
+def _scan_with_same_values(node: n.Rel) -> n.Scan | None:
+    """The scan whose columns a node's columns are, if it computes none. A deletion may have the values of its key
+    alone, so nothing may be computed of its other columns."""
     while isinstance(node, n.Watermark) or (
         isinstance(node, n.Project) and all(isinstance(each, Ref) for each in node.expressions)
     ):
         node = node.input
-    return {id(node)} if isinstance(node, n.Scan) else set()
+    return node if isinstance(node, n.Scan) else None
 
 
 def _width(plan: Plan, node: n.Sink, below: Planned, together: Partitioner | None) -> dict[str, Any]:

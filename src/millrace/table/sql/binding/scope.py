@@ -150,8 +150,6 @@ class TableInfo(Record):
     primary_key: tuple[str, ...] = ()
     lookup: Callable[[Sequence[int]], Any] | None = None
     """makes a ``LookupTableSource`` for these key columns (positions in ``plan``); None: cannot be looked up"""
-    source_text: str = ""
-    """the DDL that the computed columns and the watermark come from, for error messages"""
 
 
 class SinkInfo(Record):

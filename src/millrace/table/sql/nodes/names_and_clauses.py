@@ -33,7 +33,7 @@ class Node(Record):
                 yield from (item for item in value if isinstance(item, Node))
 
     def walk(self) -> Iterator[Node]:
-        """Yield this node and all nodes below it, level by level."""
+        """This node and all nodes below it, level by level."""
         waiting: deque[Node] = deque([self])
         while waiting:
             found = waiting.popleft()
@@ -44,8 +44,8 @@ class Node(Record):
         return (each for each in self.walk() if isinstance(each, kind))
 
     def rebuilt(self: N, change: Callable[[Node], Node]) -> N:
-        """A copy of this node in which each child is replaced by ``change(child)``; the node itself if no child
-        changes."""
+        """A copy of this node in which ``change`` has replaced each of its children; the node itself if ``change``
+        returns every child unchanged."""
         changed: dict[str, Any] = {}
         for each in fields(self):
             value = getattr(self, each.name)
@@ -55,8 +55,11 @@ class Node(Record):
         return replace(self, **changed) if changed else self
 
     def rewritten(self, change: Callable[[Node], Node | None]) -> Node:
-        """This tree with each node replaced by what ``change`` returns for it. Where ``change`` returns None, the
-        node stays and its children are rewritten."""
+        """This tree with nodes replaced, from the root down.
+
+        :param change: returns the node that replaces a node, or None to leave it; it is then called for the node's
+            children. It is not called for the children of a replaced node.
+        """
         changed = change(self)
         return self.rebuilt(lambda part: part.rewritten(change)) if changed is None else changed
 
