@@ -92,7 +92,7 @@ __all__ = ["CloseableIterator", "ConnectedStreams", "DataStream", "DataStreamSin
 _ELSEWHERE = {
     "AllWindowedStream": "windowed_stream",
     "BroadcastConnectedStream": "derived_streams",
-    "CachedDataStream": "cached_stream",
+    "CachedDataStream": "derived_streams",
     "WindowedStream": "windowed_stream",
 }
 

@@ -98,7 +98,7 @@ _OURS = {
     "graphite.GraphiteReporter": f"{_HERE}.plain_reporters:GraphiteReporter",
     "otel.OpenTelemetryMetricReporter": f"{_HERE}.opentelemetry:OpenTelemetryReporter",
     "ganglia.GangliaReporter": f"{_HERE}.plain_reporters:GangliaReporter",
-    "slf4j.Slf4jReporter": f"{_HERE}.log:LogReporter",
+    "slf4j.Slf4jReporter": f"{_HERE}.plain_reporters:LogReporter",
 }
 _JMX = "jmx.JMXReporter"
 
