@@ -293,3 +293,6 @@ def _reader_has_gone() -> NoReturn:
     """The reader of our output has ended (``| head``): nothing is left to say."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(1)
+
+
+COMMANDS = (run, run_application)
