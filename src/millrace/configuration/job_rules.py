@@ -14,6 +14,7 @@ from millrace.configuration.rule import Fact, ignored, mapped, own, parser_of, r
 
 # Millrace's own keys: each is declared here with its type, default and meaning, and read by ``own_option``
 
+_ENVIRONMENT = "datastream.stream_execution_environment"
 _OPTIONS = "datastream.settings"
 _REST = "cluster.rest.settings"
 
@@ -143,7 +144,6 @@ def own_option(key: str) -> ConfigOption[Any]:
 # Jobs
 
 _EXECUTION_CONFIG = "common.execution_config"
-_ENVIRONMENT = "datastream.stream_execution_environment"
 _NO_JAVA = "user code is Python: there is no Java class to load or to serialize with"
 _ADAPTIVE = "Spark's adaptive execution decides; nearest: spark.sql.adaptive.*"
 
