@@ -48,15 +48,26 @@ class Record:
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]] = _FieldsWhenAsked()  # type: ignore[assignment]
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        # In each class, since it would else answer with the fields of a base that is complete. ``dataclass`` with slots
+        # makes a class again that is complete.
+        if _FIELDS not in cls.__dict__:
+            setattr(cls, _FIELDS, _FieldsWhenAsked())
+
     def __new__(cls: type[R], *values: Any, **named: Any) -> R:
         # Python looks for ``__init__`` after this; unpickling and ``copy`` come here as well.
-        if _FIELDS not in cls.__dict__:
+        if not _is_complete(cls):
             _complete(cls)
         return object.__new__(cls)
+
+
+def _is_complete(kind: type[Record]) -> bool:
+    return not isinstance(kind.__dict__.get(_FIELDS), _FieldsWhenAsked)
 
 
 def _complete(kind: type[Record]) -> None:
     """Make dataclasses of a class and its bases, bases first."""
     for each in reversed(kind.__mro__):
-        if issubclass(each, Record) and each is not Record and _FIELDS not in each.__dict__:
+        if issubclass(each, Record) and each is not Record and not _is_complete(each):
             dataclass(frozen=True)(each)
