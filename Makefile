@@ -61,7 +61,7 @@ test: java venv $(ARCHIVE) ## all tests but those marked `slow`, with Spark and 
 	$(BIN)/python -m pytest -m "spark and not services and not slow" -n 2 --dist loadfile $(ARGS) $(NONE_IS_FINE)
 	$(BIN)/python -m pytest -m "services and not slow" -n 2 --dist loadfile $(ARGS) $(NONE_IS_FINE)
 
-check: lint unit ## lint, types and the tests that need no Java: in less than a minute
+check: lint unit ## lint, types and the tests that need no Java: a quarter of an hour on two cores
 
 gallery: java venv $(ARCHIVE) ## the programs of examples/gallery by their commands, on a local Spark
 	$(BIN)/python -m pytest -m slow tests/examples/test_gallery.py $(ARGS)
@@ -77,8 +77,10 @@ $(DOCS): pyproject.toml | venv
 	@$(BIN)/pip install --quiet --disable-pip-version-check -e '.[docs]'
 	@touch $@
 
-lint: venv ## ruff and mypy --strict
+lint: venv ## ruff, the rules of the house (layers, sizes, names on pages, commits) and mypy --strict
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check --quiet .
+	$(BIN)/python -m scripts.house
 	$(BIN)/mypy --strict
 
 unit: venv ## the tests that need no Java
@@ -163,9 +165,10 @@ compatibility: venv ## write docs/pyflink-compatibility.md, docs/sql-functions.m
 configuration: venv ## write docs/configuration.md anew
 	$(BIN)/python scripts/configuration.py
 
-tables: venv ## write the tables of docs/guide/time-and-watermarks.md and the rules of docs/guide/lint.md anew
+tables: venv ## write the generated parts of docs/guide/time-and-watermarks.md, docs/guide/lint.md and docs/architecture.md
 	$(BIN)/python scripts/what_fires_when.py
 	$(BIN)/python scripts/lint_rules.py
+	$(BIN)/python -m scripts.house.map
 
 errors: venv ## write docs/error-index.md anew
 	$(BIN)/python scripts/error_index.py

@@ -6,7 +6,9 @@ import sys
 from collections.abc import Iterator, Mapping
 
 from scripts.house.circles import crowded_folders, module_imports, one_circle, package_imports
+from scripts.house.commits import badly_written
 from scripts.house.layers import broken_layers
+from scripts.house.pages import broken_names
 from scripts.house.sizes import figures, too_long
 from scripts.house.tree import Module, read_tree
 
@@ -20,6 +22,8 @@ def broken_rules(modules: Mapping[str, Module]) -> Iterator[str]:
     for arrows in (package_imports(modules, in_functions=False), module_imports(modules, in_functions=False)):
         if circle := one_circle(arrows):
             yield "\n  ".join(["these imports make a circle:", *circle])
+    yield from broken_names(modules)
+    yield from badly_written()
 
 
 def main() -> int:

@@ -1,1 +1,1 @@
-"""PyFlink's helpers that mean something without Java: exceptions and stability marks."""
+"""What all packages use: names, errors, records, folders, logs, secrets, processes (PyFlink: ``pyflink.util``)."""
