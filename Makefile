@@ -14,7 +14,7 @@ NONE_IS_FINE = $(if $(ARGS),|| [ $$? -eq 5 ])
 FLINK_VENV ?= .venv-flink
 RECORD ?=
 
-# What `make random` draws its queries from (empty: anew), and how many.
+# What `make random` draws its queries from (empty: a new one), and how many.
 SEED ?=
 COUNT ?= 2000
 
@@ -157,12 +157,12 @@ bench: ## list the benchmarks
 tpc: java venv $(ARCHIVE) ## TPC-H and TPC-DS in batch mode: answers beside DuckDB's; ARGS='--against-spark --flink-python ..' for times
 	$(BIN)/python -m benchmarks.tpc $(ARGS)
 
-compatibility: venv ## write docs/pyflink-compatibility.md, docs/sql-functions.md and docs/sql/ anew
+compatibility: venv ## write docs/pyflink-compatibility.md, docs/sql-functions.md and docs/sql/ again
 	$(BIN)/python scripts/pyflink_compatibility.py
 	$(BIN)/python -m scripts.sql_functions
 	$(BIN)/python -m scripts.sql_reference
 
-configuration: venv ## write docs/configuration.md anew
+configuration: venv ## write docs/configuration.md again
 	$(BIN)/python scripts/configuration.py
 
 tables: venv ## write the generated parts of docs/guide/time-and-watermarks.md, docs/guide/lint.md and docs/architecture.md
@@ -170,10 +170,10 @@ tables: venv ## write the generated parts of docs/guide/time-and-watermarks.md, 
 	$(BIN)/python scripts/lint_rules.py
 	$(BIN)/python -m scripts.house.map
 
-errors: venv ## write docs/error-index.md anew
+errors: venv ## write docs/error-index.md again
 	$(BIN)/python scripts/error_index.py
 
-pictures: venv ## draw docs/pictures anew
+pictures: venv ## draw docs/pictures again
 	$(BIN)/python scripts/draw_pictures.py
 
 venv: $(STAMP) ## create .venv and install Millrace into it
@@ -188,7 +188,7 @@ $(STAMP): pyproject.toml
 	@# The distribution was called millrace before: what is left of that would own our command, too.
 	@$(BIN)/python -m pip uninstall -qq -y millrace
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check -e '.[dev]'
-	@# Where Python may not write bytecode (PYTHONDONTWRITEBYTECODE) each process would compile Millrace anew.
+	@# Where Python may not write bytecode (PYTHONDONTWRITEBYTECODE) each process would compile Millrace again.
 	@$(BIN)/python -m compileall -q src
 	@touch $@
 

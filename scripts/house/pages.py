@@ -22,8 +22,8 @@ OTHERS_WORDS = {"_metadata", "pickle.loads"}
 
 _FENCED = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
 _TICKED = re.compile(r"`([^`\n]+)`")
-_DRAWN = re.compile(r"[\w./-]+\.py\b")
-"""in a picture, which is indented"""
+_DRAWN = re.compile(r"[\w./-]+(?:\.py\b|/(?=\s|\Z))")
+"""in a picture, which is indented: files, which must be there, and folders, which may be of users"""
 _PATH = re.compile(r"\.?[\w-][\w.-]*(?:/[\w.-]+)*/?")
 _FILE = re.compile(r"\.(?:py|md|tsv|txt|toml|jsonl|json|sh|yml|yaml|js|css|log)\Z")
 _MODULE = re.compile(r"(?:millrace|tests|scripts|benchmarks)(?:\.\w+)+")
@@ -48,7 +48,7 @@ def missing(text: str, root: Path, words: frozenset[str]) -> Iterator[tuple[int,
             folders = []
         drawn = line.startswith("    ") and not line.lstrip().startswith(("-", "make "))
         for name in _DRAWN.findall(line) if drawn else _TICKED.findall(line):
-            if not _is_there(name, root, folders, words):
+            if not _is_there(name, root, folders, words) and not (drawn and name.endswith("/")):
                 yield number, name
 
 

@@ -1,1 +1,1 @@
-"""Rules of the optimiser: pure functions from plan to plan, in an order that ``optimizer.py`` says."""
+"""Rules of the optimiser: pure functions from plan to plan, in an order that ``optimizer.py`` in this folder gives."""
