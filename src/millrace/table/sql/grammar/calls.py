@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from millrace.table.sql import nodes
-from millrace.table.sql.grammar import expressions, queries
+from millrace.table.sql.grammar import expressions
 from millrace.table.sql.grammar.clauses import order_by, over
 from millrace.table.sql.grammar.cursor import Cursor
 from millrace.table.sql.grammar.types import type_name
@@ -330,14 +330,14 @@ def argument(cursor: Cursor) -> nodes.Node:
         return cursor.put(Descriptor(expressions=names), begin)
     if cursor.at("MODEL") and cursor.is_name(1):
         cursor.advance()
-        return cursor.put(ModelArgument(this=queries.table_name(cursor)), begin)
-    if queries.starts(cursor, 0, nested=False):
+        return cursor.put(ModelArgument(this=cursor.queries.table_name(cursor)), begin)
+    if cursor.queries.starts(cursor, 0, nested=False):
         cursor.fail("a query as an argument stands in brackets of its own")
     return expressions.expression(cursor)
 
 
 def _table(cursor: Cursor, begin: int) -> nodes.Node:
-    table = queries.in_brackets(cursor) if cursor.at("(") else queries.table_name(cursor)
+    table = cursor.queries.in_brackets(cursor) if cursor.at("(") else cursor.queries.table_name(cursor)
     partition_by: tuple[nodes.Node, ...] = ()
     if cursor.take("PARTITION", "BY"):
         partition_by = _one_or_more(cursor)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import NoReturn, TypeVar
+from typing import ClassVar, NoReturn, Protocol, TypeVar
 
 from millrace.table.sql import nodes
 from millrace.table.sql.text import CLAUSES, RESERVED, Kind, Name, Path, Position, Source, SqlParseError, Token
@@ -18,8 +18,31 @@ _BEGINNINGS = ("SELECT", "INSERT", "CREATE", "DROP", "ALTER", "SHOW", "USE", "DE
 """first words of statements, where no statement goes on with them"""
 
 
+class CallReaders(Protocol):
+    """What ``calls`` reads for the modules below it."""
+
+    def starts(self, cursor: Cursor) -> bool: ...
+    def call(self, cursor: Cursor) -> nodes.Node: ...
+    def qualified(self, cursor: Cursor, parts: Sequence[nodes.Identifier], begin: int) -> nodes.Node: ...
+
+
+class QueryReaders(Protocol):
+    """What ``queries`` reads for the modules below it."""
+
+    def starts(self, cursor: Cursor, distance: int = 0, nested: bool = True) -> bool: ...
+    def query(self, cursor: Cursor) -> nodes.Query: ...
+    def rest(self, cursor: Cursor, first: nodes.Query, begin: int) -> nodes.Query: ...
+    def continues(self, cursor: Cursor) -> bool: ...
+    def in_brackets(self, cursor: Cursor) -> nodes.Subquery: ...
+    def table_name(self, cursor: Cursor) -> nodes.Table: ...
+
+
 class Cursor:
     """Reads tokens in their order. Words are given in upper case; they match unquoted words and symbols alike."""
+
+    calls: ClassVar[CallReaders]
+    queries: ClassVar[QueryReaders]
+    """readers of what expressions hold, which lie above them: the package sets them"""
 
     def __init__(self, source: Source, tokens: Sequence[Token]) -> None:
         self.source = source

@@ -8,7 +8,6 @@ import functools
 from collections.abc import Callable, Sequence
 
 from millrace.table.sql import nodes
-from millrace.table.sql.grammar import calls, queries
 from millrace.table.sql.grammar.cursor import Cursor
 from millrace.table.sql.grammar.types import INTERVAL_UNITS, interval, time_between, type_name
 from millrace.table.sql.nodes import TypedLiteral, TypeName
@@ -68,7 +67,7 @@ def _primary(cursor: Cursor) -> nodes.Node:
     found = reader(cursor) if reader is not None else None
     if found is not None:
         return cursor.put(found, begin)
-    if token.kind is not Kind.WORD or (token.word in RESERVED and not calls.starts(cursor)):
+    if token.kind is not Kind.WORD or (token.word in RESERVED and not cursor.calls.starts(cursor)):
         if token.word == "?":
             cursor.fail("parameters ('?') are not supported: write the value")
         cursor.fail_expecting("an expression" if token.word not in RESERVED else "a name or an expression")
@@ -88,12 +87,12 @@ def _brackets(cursor: Cursor) -> nodes.Node:
     begin = cursor.index
     cursor.expect("(")
     found: nodes.Node
-    if queries.starts(cursor, 0, nested=False):
-        found = nodes.Subquery(this=queries.query(cursor))
+    if cursor.queries.starts(cursor, 0, nested=False):
+        found = nodes.Subquery(this=cursor.queries.query(cursor))
     else:
         items = cursor.listed(lambda: expression(cursor))
-        if isinstance(items[0], nodes.Subquery) and len(items) == 1 and queries.continues(cursor):
-            found = nodes.Subquery(this=queries.rest(cursor, items[0], begin + 1))
+        if isinstance(items[0], nodes.Subquery) and len(items) == 1 and cursor.queries.continues(cursor):
+            found = nodes.Subquery(this=cursor.queries.rest(cursor, items[0], begin + 1))
         else:
             found = nodes.Paren(this=items[0]) if len(items) == 1 else nodes.Tuple(expressions=items)
     cursor.expect(")")
@@ -106,13 +105,13 @@ def _brackets(cursor: Cursor) -> nodes.Node:
 def _named(cursor: Cursor) -> nodes.Node:
     """A column, or a call of a function."""
     begin = cursor.index
-    if calls.starts(cursor):
-        return calls.call(cursor)
+    if cursor.calls.starts(cursor):
+        return cursor.calls.call(cursor)
     parts = [cursor.identifier("an expression")]
     while cursor.at("."):
         cursor.advance()
         if cursor.peek().word == "(" and cursor.token.kind in (Kind.WORD, Kind.QUOTED):
-            return calls.qualified(cursor, parts, begin)
+            return cursor.calls.qualified(cursor, parts, begin)
         field = _field(cursor)
         if isinstance(field, nodes.Star):
             return cursor.put(_column([*parts, field]), begin)
@@ -161,7 +160,7 @@ def _cast(cursor: Cursor) -> nodes.Node | None:
 
 def _exists(cursor: Cursor) -> nodes.Node:
     cursor.expect("EXISTS")
-    return nodes.Exists(this=queries.in_brackets(cursor).this)
+    return nodes.Exists(this=cursor.queries.in_brackets(cursor).this)
 
 
 def _interval(cursor: Cursor) -> nodes.Node | None:
@@ -181,7 +180,7 @@ def _typed(cursor: Cursor) -> nodes.Node | None:
 def _collection(cursor: Cursor) -> nodes.Node | None:
     """ARRAY[..] and MAP[..]."""
     kind, opening = cursor.token.word, cursor.peek().word
-    if opening == "(" and queries.starts(cursor, 2):
+    if opening == "(" and cursor.queries.starts(cursor, 2):
         cursor.fail(f"{kind} of a query is not supported: use ARRAY_AGG or COLLECT")
     if opening != "[":
         return None
@@ -330,8 +329,8 @@ def _quantified(cursor: Cursor) -> nodes.Node | None:
     if not (cursor.at_any("ALL", "ANY", "SOME") and cursor.peek().word == "("):
         return None
     node = nodes.All if cursor.advance().word == "ALL" else nodes.Any
-    if queries.starts(cursor, 1):
-        return cursor.put(node(query=queries.in_brackets(cursor)), begin)
+    if cursor.queries.starts(cursor, 1):
+        return cursor.put(node(query=cursor.queries.in_brackets(cursor)), begin)
     return cursor.put(node(cursor.in_brackets(lambda: expression(cursor))), begin)
 
 
@@ -359,8 +358,8 @@ def _between(cursor: Cursor, left: nodes.Node) -> nodes.Node:
 def _in(cursor: Cursor, left: nodes.Node) -> nodes.Node:
     if not cursor.at("("):
         cursor.fail_expecting("'(' after IN")
-    if queries.starts(cursor, 1):
-        return nodes.In(this=left, query=queries.in_brackets(cursor))
+    if cursor.queries.starts(cursor, 1):
+        return nodes.In(this=left, query=cursor.queries.in_brackets(cursor))
     return nodes.In(this=left, expressions=cursor.in_brackets(lambda: expression(cursor)))
 
 
