@@ -9,12 +9,7 @@ from scripts.house import map as house_map
 from scripts.house.finder import nodes_without_words, specs_without_methods, streams
 from scripts.house.layers import ALLOWED
 from scripts.house.map import COMMAND, PAGE, PARTS, floors, folders, layers, with_parts
-from scripts.house.tree import Module, read_tree
-
-
-@pytest.fixture(scope="module")
-def modules() -> dict[str, Module]:
-    return read_tree()
+from scripts.house.tree import Module
 
 
 def test_the_page_is_up_to_date(modules: dict[str, Module]) -> None:
@@ -22,11 +17,14 @@ def test_the_page_is_up_to_date(modules: dict[str, Module]) -> None:
     assert page == with_parts(page, modules), f"run `{COMMAND}` and look at what changed"
 
 
-def test_a_stale_part_is_written_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stale_part_is_written_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, modules: dict[str, Module]
+) -> None:
     page = PAGE.read_text("utf-8")
     stale = tmp_path / "page.md"
     stale.write_text(page.replace("| `common` |", "| `older` |"), "utf-8")
     monkeypatch.setattr(house_map, "PAGE", stale)
+    monkeypatch.setattr(house_map, "read_tree", lambda: modules)
     assert stale.read_text("utf-8") != page
     house_map.main()
     assert stale.read_text("utf-8") == page

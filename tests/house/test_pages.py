@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from scripts.house.pages import PAGES, ROOT, broken_names, missing
-from scripts.house.tree import read_tree
+from scripts.house.tree import Module
 
 WORDS = frozenset({"Gate", "settle", "notify", "millrace.epoch.interval-ms"})
 
@@ -61,6 +61,6 @@ def test_what_is_not(root: Path, text: str, line: int, name: str) -> None:
     assert list(missing(text, root, WORDS)) == [(line, name)]
 
 
-def test_the_pages_name_what_is_there() -> None:
+def test_the_pages_name_what_is_there(modules: dict[str, Module]) -> None:
     assert all((ROOT / page).exists() for page in PAGES)
-    assert list(broken_names(read_tree())) == []
+    assert list(broken_names(modules)) == []
