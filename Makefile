@@ -14,7 +14,7 @@ NONE_IS_FINE = $(if $(ARGS),|| [ $$? -eq 5 ])
 FLINK_VENV ?= .venv-flink
 RECORD ?=
 
-# What `make random` draws its queries from (empty: anew), and how many.
+# What `make random` draws its queries from (empty: a new one), and how many.
 SEED ?=
 COUNT ?= 2000
 
@@ -73,7 +73,7 @@ night: java venv $(ARCHIVE) ## everything, with new seeds: whole families, kills
 	$(BIN)/python -m pytest -m "services" $(ARGS) $(NONE_IS_FINE)
 	$(MAKE) crash crash-cluster random
 
-check: lint unit ## lint, types and the tests that need no Java
+check: lint unit ## lint, types and the tests that need no Java: a quarter of an hour on two cores
 
 gallery: java venv $(ARCHIVE) ## the programs of examples/gallery by their commands, on a local Spark
 	$(BIN)/python -m pytest -m slow tests/examples/test_gallery.py $(ARGS)
@@ -89,11 +89,12 @@ $(DOCS): pyproject.toml | venv
 	@$(BIN)/pip install --quiet --disable-pip-version-check -e '.[docs]'
 	@touch $@
 
-lint: venv ## ruff, mypy --strict, the rules of the house, no dead code
+lint: venv ## ruff, the rules of the house (layers, sizes, names on pages, commits), no dead code and mypy --strict
 	$(BIN)/ruff check .
-	$(BIN)/mypy --strict
+	$(BIN)/ruff format --check --quiet .
 	$(BIN)/python -m scripts.house
 	$(BIN)/python -m scripts.house.dead_code
+	$(BIN)/mypy --strict
 
 unit: venv ## the tests that need no Java
 	$(BIN)/python -m pytest -m "not spark and not services and not slow" -n auto $(ARGS)
@@ -169,22 +170,23 @@ bench: ## list the benchmarks
 tpc: java venv $(ARCHIVE) ## TPC-H and TPC-DS in batch mode: answers beside DuckDB's; ARGS='--against-spark --flink-python ..' for times
 	$(BIN)/python -m benchmarks.tpc $(ARGS)
 
-compatibility: venv ## write docs/pyflink-compatibility.md, docs/sql-functions.md and docs/sql/ anew
+compatibility: venv ## write docs/pyflink-compatibility.md, docs/sql-functions.md and docs/sql/ again
 	$(BIN)/python scripts/pyflink_compatibility.py
 	$(BIN)/python -m scripts.sql_functions
 	$(BIN)/python -m scripts.sql_reference
 
-configuration: venv ## write docs/configuration.md anew
+configuration: venv ## write docs/configuration.md again
 	$(BIN)/python scripts/configuration.py
 
-tables: venv ## write the tables of docs/guide/time-and-watermarks.md and the rules of docs/guide/lint.md anew
+tables: venv ## write the generated parts of docs/guide/time-and-watermarks.md, docs/guide/lint.md and docs/architecture.md
 	$(BIN)/python scripts/what_fires_when.py
 	$(BIN)/python scripts/lint_rules.py
+	$(BIN)/python -m scripts.house.map
 
-errors: venv ## write docs/error-index.md anew
+errors: venv ## write docs/error-index.md again
 	$(BIN)/python scripts/error_index.py
 
-pictures: venv ## draw docs/pictures anew
+pictures: venv ## draw docs/pictures again
 	$(BIN)/python scripts/draw_pictures.py
 
 venv: $(STAMP) ## create .venv and install Millrace into it

@@ -6,7 +6,9 @@ import sys
 from collections.abc import Iterator, Mapping
 
 from scripts.house.circles import crowded_folders, in_circles, module_imports, one_circle, package_imports
+from scripts.house.commits import badly_written
 from scripts.house.layers import broken_layers
+from scripts.house.pages import broken_names
 from scripts.house.process_state import process_state
 from scripts.house.sizes import figures, too_long, with_one_importer
 from scripts.house.texts import damaged_texts
@@ -34,6 +36,8 @@ def broken_rules(modules: Mapping[str, Module]) -> Iterator[str]:
         yield f"{len(around)} modules in circles, imports in functions counted (limit {MODULES_IN_CIRCLES}): {around}"
     if len(single := with_one_importer(modules)) > ONE_IMPORTER:
         yield f"{len(single)} modules have one importer (limit {ONE_IMPORTER}): join some with it"
+    yield from broken_names(modules)
+    yield from badly_written()
 
 
 def main() -> int:

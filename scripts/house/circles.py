@@ -62,17 +62,18 @@ def one_circle(arrows: Arrows) -> list[str]:
     way = [min(around)]
     while way[-1] not in way[:-1]:
         # Each of them has an arrow to another one of a circle, but not each arrow leads back: depth first.
-        way.append(next(lower for lower in sorted(arrows[way[-1]]) if _reaches(arrows, lower, way[-1])))
+        way.append(next(lower for lower in sorted(arrows[way[-1]]) if reaches(arrows, lower, way[-1])))
     way = way[way.index(way[-1]) :]
     return [arrows[upper][lower] for upper, lower in pairwise(way)]
 
 
 def in_circles(arrows: Arrows) -> set[str]:
     """Whatever can be reached from itself."""
-    return {name for group in _groups(arrows) if len(group) > 1 for name in group}
+    return {name for group in strongly_connected(arrows) if len(group) > 1 for name in group}
 
 
-def _reaches(arrows: Arrows, start: str, end: str) -> bool:
+def reaches(arrows: Arrows, start: str, end: str) -> bool:
+    """Is there a way along the arrows?"""
     seen, waiting = {start}, [start]
     while waiting:
         for lower in arrows[waiting.pop()]:
@@ -82,8 +83,8 @@ def _reaches(arrows: Arrows, start: str, end: str) -> bool:
     return end in seen
 
 
-def _groups(arrows: Arrows) -> list[list[str]]:
-    """The strongly connected groups (Tarjan, with an explicit stack)."""
+def strongly_connected(arrows: Arrows) -> list[list[str]]:
+    """Groups of names that can all be reached from each other (Tarjan, with an explicit stack)."""
     index: dict[str, int] = {}
     low: dict[str, int] = {}
     path: list[str] = []

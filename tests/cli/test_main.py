@@ -4,6 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib import import_module
+from pkgutil import walk_packages
+
+import click
+
+from millrace import cli
+from millrace.cli.main import ORDER, main, verbs
 
 HEAVY = {"pyspark", "py4j", "pyarrow", "pandas", "numpy", "rich", "prompt_toolkit", "httpx", "starlette", "msgspec"}
 
@@ -21,3 +28,15 @@ def test_help_imports_nothing_heavy() -> None:
     assert heavy == "[]"
     listed = {word for line in said for word in line.replace('"', " ").replace(":", " ").split()}
     assert {"run", "sql", "demo", "doctor", "new"} <= listed
+
+
+def test_each_command_of_a_module_is_a_verb_or_below_one() -> None:
+    """A command that ``COMMANDS`` of its module leaves out would be missing without a word."""
+    found = {each.name for each in verbs()}
+    assert list(ORDER) == [each.name for each in verbs()] == list(main.commands)
+    below = {name for verb in verbs() if isinstance(verb, click.Group) for name in verb.commands}
+    for each in walk_packages(cli.__path__, f"{cli.__name__}."):
+        if ".demo." in each.name:  # a program
+            continue
+        named = {value.name for value in vars(import_module(each.name)).values() if isinstance(value, click.Command)}
+        assert named <= found | below | {"main"}, each.name

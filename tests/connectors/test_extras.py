@@ -177,9 +177,9 @@ def test_every_connector_of_a_package_is_known() -> None:
         assert f"\n{name} = [" in project
     found = {
         name
-        for name, place in factories._BUILT_IN.items()
+        for name, place in factories.built_in().items()
         for part in place.partition(":")[0].split(".")
         if part in extras._NEEDED or part == "jdbc" or name in extras._BY_NAME
     }
     without = {"blackhole", "datagen", "filesystem", "older-filesystem", "print", "socket", "spark", "values"}
-    assert factories._BUILT_IN.keys() - found == without
+    assert factories.built_in().keys() - found == without

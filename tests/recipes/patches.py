@@ -64,6 +64,7 @@ def apply(recipe: Recipe, folder: Path) -> None:
         file = folder / path
         if new:
             assert not file.exists(), f"{path} is there already"
+            file.parent.mkdir(exist_ok=True)
             file.write_text("".join(line[1:] + "\n" for line in hunks[0].splitlines()), "utf-8")
             continue
         text = file.read_text("utf-8")

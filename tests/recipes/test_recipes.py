@@ -12,21 +12,44 @@ from tests.recipes.patches import ROOT, Recipe, apply, recipes, scratch_copy
 
 ALL = recipes()
 AT_MOST = {
+    "A DataStream operator": 3,
     "A scalar function": 1,
     "An aggregate function": 1,
     "A plan node": 4,
     "A table connector": 2,
+    "A format": 1,
+    "A catalog": 2,
     "A window assigner": 2,
     "A kind of keyed state": 3,
     "A data type": 3,
+    "A REST operation": 1,
+    "A verb of the command": 1,
+    "A configuration key": 2,
+    "A metric reporter": 1,
 }
-IN_BOTH_MODES = ("A scalar function", "An aggregate function", "A plan node", "A table connector")
+IN_BOTH_MODES = (
+    "A scalar function",
+    "An aggregate function",
+    "A plan node",
+    "A table connector",
+    "A format",
+    "A catalog",
+)
 
 BEGIN = """
+from pathlib import Path
+
+from click.testing import CliRunner
+from tests.cluster.rest.client import sample_client
+from tests.metrics.reporters.samples import COUNTER, METER
+
+from millrace.cli.main import main
+from millrace.common import Configuration
 from millrace.common.state.counter import CounterStateDescriptor
 from millrace.common.watermark_strategy import TimestampAssigner, WatermarkStrategy
 from millrace.common.window import MonthlyEventTimeWindows
 from millrace.datastream import KeyedProcessFunction, StreamExecutionEnvironment
+from millrace.metrics.reporters.scheduling import setups
 from millrace.table import EnvironmentSettings, StreamTableEnvironment, TableEnvironment
 """
 LOCALLY = """

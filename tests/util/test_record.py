@@ -117,7 +117,7 @@ def test_a_subclass_that_is_used_first() -> None:
     class High(Middle):
         c: int = 3
 
-    assert "__init__" not in Middle.__dict__
+    assert not isinstance(Middle.__dict__["__dataclass_fields__"], dict)  # not complete yet
     assert High(1) == High(1, 2, 3)
     assert Middle(1).b == 2
     with pytest.raises(TypeError):
@@ -141,3 +141,35 @@ def test_a_decorated_subclass() -> None:
         z: int = 0
 
     assert Ordered(1, 2, 3) < Ordered(1, 2, 4)
+
+
+def test_a_class_below_a_complete_one_has_its_own_fields() -> None:
+    class Above(Record):
+        pass
+
+    class Between(Above):
+        x: int
+
+    Above()  # which completes it alone
+    assert [each.name for each in fields(Between)] == ["x"]
+
+    class Lower(Above):
+        x: int
+
+    @dataclass(frozen=True)
+    class Decorated(Lower):
+        y: int
+
+    assert [each.name for each in fields(Decorated)] == ["x", "y"]
+    assert Decorated(1, 2) == Decorated(1, 2)
+
+
+def test_slots_below_a_record() -> None:
+    class Above(Record):
+        x: int
+
+    @dataclass(frozen=True, slots=True)
+    class Slotted(Above):
+        y: int
+
+    assert (Slotted(1, 2).x, Slotted(1, 2).y) == (1, 2)

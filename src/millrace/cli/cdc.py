@@ -119,3 +119,6 @@ def _importing(folders: tuple[str, ...]) -> Iterator[None]:
         yield
     finally:
         sys.path[:] = before
+
+
+COMMANDS = (cdc,)

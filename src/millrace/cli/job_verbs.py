@@ -423,3 +423,6 @@ def plot(words: tuple[str, ...], output: Path | None, address: str | None, prope
     else:
         output.write_text(picture + "\n", "utf-8")
         click.echo(f"{output}")
+
+
+COMMANDS = (list_jobs, cancel, stop, savepoint, checkpoint, plot)

@@ -1,31 +1,34 @@
 """The ``millrace`` command: its verbs, its help in the outline of Flink's command, and ``--version``.
 
-Its modules must be quick to import: a verb imports what it needs inside its function.
+A module with verbs names them in ``COMMANDS``; one right in ``millrace.cli`` is found if its name ends with ``_verbs``.
+Such modules must be quick to import: a verb imports what it needs inside its function.
 """
 
 from __future__ import annotations
 
 import platform
 import sys
+from collections.abc import Iterator
+from importlib import import_module
+from pkgutil import iter_modules
 
 import click
 
 import millrace
-from millrace.cli.cdc import cdc
-from millrace.cli.cluster.session_verbs import session, sql_gateway
-from millrace.cli.cluster.verbs import cluster, history_server
+from millrace import cli
 from millrace.cli.command_line import write_action
-from millrace.cli.job_verbs import cancel, checkpoint, list_jobs, plot, savepoint, stop
-from millrace.cli.plan_verbs import explain, info, lint
-from millrace.cli.recording_verbs import test
-from millrace.cli.run import run, run_application
-from millrace.cli.setup_verbs import demo, doctor, new, prepare
-from millrace.cli.sql.command import sql
-from millrace.cli.state import state
 from millrace.util.names import close_to
 
 _OF_FLINK = ("run", "list", "info", "savepoint", "stop", "cancel")
-"""the actions that Flink's message lists, in its order"""
+"""the actions that Flink's message names, in its order"""
+WITH_VERBS = ("run", "sql.command", "state", "cdc", "cluster.verbs", "cluster.session_verbs")
+"""modules below ``millrace.cli`` that are not found by their name"""
+ORDER = (
+    *("run", "run-application", "sql", "sql-gateway", "info", "explain", "list", "cancel", "stop", "savepoint"),
+    *("checkpoint", "state", "plot", "prepare", "lint", "test", "doctor", "new", "demo", "cdc", "cluster", "session"),
+    "history-server",
+)
+"""the verbs as the help lists them"""
 
 
 class Actions(click.Group):
@@ -119,26 +122,14 @@ def main() -> None:
     """Flink programs on Spark."""
 
 
-main.add_command(run)
-main.add_command(run_application)
-main.add_command(sql)
-main.add_command(sql_gateway)
-main.add_command(info)
-main.add_command(explain)
-main.add_command(list_jobs)
-main.add_command(cancel)
-main.add_command(stop)
-main.add_command(savepoint)
-main.add_command(checkpoint)
-main.add_command(state)
-main.add_command(plot)
-main.add_command(prepare)
-main.add_command(lint)
-main.add_command(test)
-main.add_command(doctor)
-main.add_command(new)
-main.add_command(demo)
-main.add_command(cdc)
-main.add_command(cluster)
-main.add_command(session)
-main.add_command(history_server)
+def verbs() -> Iterator[click.Command]:
+    """All verbs, in the order of ``ORDER``; those that it does not name come last."""
+    found = sorted(each.name for each in iter_modules(cli.__path__) if each.name.endswith("_verbs"))
+    modules = (import_module(f"millrace.cli.{name}") for name in (*WITH_VERBS, *found))
+    commands: dict[str, click.Command] = {each.name: each for module in modules for each in module.COMMANDS}
+    for name in sorted(commands, key=lambda name: ORDER.index(name) if name in ORDER else len(ORDER)):
+        yield commands[name]
+
+
+for _verb in verbs():
+    main.add_command(_verb)

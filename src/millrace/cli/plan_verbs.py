@@ -288,3 +288,6 @@ def _as_json(hits: Sequence[Finding]) -> str:
     from dataclasses import asdict
 
     return json.dumps([asdict(hit) for hit in hits], indent=2)
+
+
+COMMANDS = (explain, info, lint)

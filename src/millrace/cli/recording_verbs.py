@@ -161,3 +161,6 @@ def test() -> None:
 
 test.add_command(record)
 test.add_command(replay)
+
+
+COMMANDS = (test,)

@@ -292,3 +292,6 @@ def _reader_has_gone() -> NoReturn:
     """Exit quietly: the reader of the output has ended (``| head``)."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(1)
+
+
+COMMANDS = (run, run_application)

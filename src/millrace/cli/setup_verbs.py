@@ -136,3 +136,6 @@ def doctor(context: click.Context) -> None:
         click.echo(f"{broken} problem{'s' * (broken > 1)} to solve before jobs run here.")
         context.exit(1)
     click.echo("Jobs can run here.")
+
+
+COMMANDS = (prepare, demo, new, doctor)

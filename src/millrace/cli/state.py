@@ -155,3 +155,6 @@ def _nearby(path: str) -> str:
     beside = {str(found.parent) for found in place.parent.glob("*/_metadata")}
     similar = inside[:3] or difflib.get_close_matches(str(place), beside, n=3, cutoff=0.6)
     return f"; did you mean {' or '.join(similar)}?" if similar else ""
+
+
+COMMANDS = (state,)

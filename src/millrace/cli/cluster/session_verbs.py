@@ -183,3 +183,6 @@ def _at(program: ProgramOptions, address: str) -> ProgramOptions:
         raise click.UsageError(f"-m {address}: that is no HOST:PORT")
     given = (("execution.target", "remote"), ("rest.address", host), ("rest.port", str(port or 8081)))
     return replace(program, properties=(*program.properties, *given))
+
+
+COMMANDS = (session, sql_gateway)

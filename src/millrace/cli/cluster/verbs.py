@@ -249,3 +249,6 @@ def _seconds(text: str) -> float:
     from millrace.common.config_values import to_duration
 
     return to_duration(text).to_millis() / 1000
+
+
+COMMANDS = (cluster, history_server)

@@ -98,3 +98,6 @@ def _one(long: str | None, short: str | None, names: str) -> str | None:
     if long is not None and short is not None:
         raise click.UsageError(f"{names} are the same: give one of them")
     return long if short is None else short
+
+
+COMMANDS = (sql,)

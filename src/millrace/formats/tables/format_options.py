@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib import import_module
+from importlib import import_module, resources
 from importlib.metadata import entry_points
 from typing import Any
 
@@ -14,7 +14,7 @@ from millrace.formats.tables.text_columns import ISO, SQL, TimeForm
 from millrace.relational.sources import FormatContext, FormatFactory
 from millrace.relational.types import DataType
 from millrace.util.exceptions import TableException
-from millrace.util.names import did_you_mean
+from millrace.util.names import class_named, did_you_mean
 from millrace.util.secrets import mask
 
 IGNORE = "ignore-parse-errors"
@@ -129,22 +129,20 @@ LENIENCE = f" (the format's option '{IGNORE}' leaves such messages out)"
 
 
 ENTRY_POINTS = "millrace.formats"
+_FOLDER = "millrace.formats.tables"
+_SUFFIX = "_format.py"
 _BUILT_IN = {
-    "avro": "millrace.formats.tables.avro_format:AvroFormatFactory",
     "avro-confluent": "millrace.formats.tables.confluent:AvroConfluentFormatFactory",
     "canal-json": "millrace.formats.tables.canal:CanalJsonFormatFactory",
     "canal-protobuf": "millrace.formats.tables.canal:CanalProtobufFormatFactory",
     "changelog-json": "millrace.formats.tables.change_formats:ChangelogJsonFormatFactory",
-    "csv": "millrace.formats.tables.csv_format:CsvFormatFactory",
     "debezium-avro-confluent": "millrace.formats.tables.change_formats:DebeziumAvroFormatFactory",
     "debezium-json": "millrace.formats.tables.change_formats:DebeziumJsonFormatFactory",
-    "json": "millrace.formats.tables.json_format:JsonFormatFactory",
     "json-confluent": "millrace.formats.tables.confluent:JsonConfluentFormatFactory",
     "maxwell-json": "millrace.formats.tables.change_formats:MaxwellJsonFormatFactory",
     "ogg-json": "millrace.formats.tables.change_formats:OggJsonFormatFactory",
-    "protobuf": "millrace.formats.tables.protobuf_format:ProtobufFormatFactory",
-    "raw": "millrace.formats.tables.raw_format:RawFormatFactory",
 }
+"""name of a format -> its factory, for modules with several; a module ``<name>_format`` here is found by its name"""
 
 
 @cache
@@ -152,8 +150,16 @@ def _installed() -> dict[str, str]:
     return {point.name: point.value for point in entry_points(group=ENTRY_POINTS)}
 
 
+@cache
+def _built_in() -> dict[str, str]:
+    """Millrace's own formats: name -> ``module:Class``, or the module alone, which has one class of that name."""
+    modules = [each.name for each in resources.files(_FOLDER).iterdir() if each.name.endswith(_SUFFIX)]
+    found = {each.removesuffix(_SUFFIX).replace("_", "-"): f"{_FOLDER}.{each.removesuffix('.py')}" for each in modules}
+    return {**_BUILT_IN, **found}
+
+
 def format_names() -> list[str]:
-    return sorted({*_BUILT_IN, *_installed()})
+    return sorted({*_built_in(), *_installed()})
 
 
 def format_factory(identifier: str, table: str) -> FormatFactory:
@@ -162,7 +168,7 @@ def format_factory(identifier: str, table: str) -> FormatFactory:
     :param table: its name, for errors.
     :raises TableException: there is no format of this name.
     """
-    place = _BUILT_IN.get(identifier) or _installed().get(identifier)
+    place = _built_in().get(identifier) or _installed().get(identifier)
     if place is None:
         known = format_names()
         raise TableException(
@@ -170,7 +176,8 @@ def format_factory(identifier: str, table: str) -> FormatFactory:
             f"{', '.join(known)}"
         )
     module, _, attribute = place.partition(":")
-    made = getattr(import_module(module), attribute)()
+    found = import_module(module)
+    made = getattr(found, attribute)() if attribute else class_named(found, FormatFactory, identifier)()
     assert isinstance(made, FormatFactory)
     return made
 

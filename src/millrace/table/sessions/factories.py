@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from importlib import import_module
+from importlib import import_module, resources
 from importlib.metadata import entry_points
 
 from millrace.connectors.extras import missing_extra_of_table
 from millrace.relational.sources import MAX_JUMP, NULL_TIMES, TableFactory
 from millrace.table.values.program_errors import problem
-from millrace.util.names import close_to, did_you_mean
+from millrace.util.names import class_named, close_to, did_you_mean
 
 # Connectors that Millrace does not have
 
@@ -216,11 +216,10 @@ def _one_of(table: str, name: str, value: str, known: tuple[str, ...]) -> None:
 # Connectors
 
 ENTRY_POINTS = "millrace.connectors"
+_FOLDER = "millrace.connectors"
 _BUILT_IN = {
     "aws-kinesis-firehose": "millrace.connectors.kinesis.kinesis_table:FirehoseFactory",
     "blackhole": "millrace.connectors.tables.print_table:BlackholeFactory",
-    "cassandra": "millrace.connectors.cassandra.cassandra_table:CassandraFactory",
-    "clickhouse": "millrace.connectors.clickhouse.clickhouse_table:ClickHouseFactory",
     "datagen": "millrace.connectors.tables.datagen_table:DatagenFactory",
     "elasticsearch": "millrace.connectors.search.search_table:ElasticsearchFactory",
     "elasticsearch-6": "millrace.connectors.search.search_table:Elasticsearch6Factory",
@@ -232,23 +231,17 @@ _BUILT_IN = {
     "hbase-2.6": "millrace.connectors.hbase.hbase_table:HBaseFactory",
     "http": "millrace.connectors.http.http_table:HttpFactory",
     "http-sink": "millrace.connectors.http.http_table:HttpSinkFactory",
-    "influxdb": "millrace.connectors.influxdb.influxdb_table:InfluxFactory",
-    "jdbc": "millrace.connectors.jdbc.jdbc_table:JdbcFactory",
     "kafka": "millrace.connectors.kafka.kafka_table:KafkaFactory",
     "kinesis": "millrace.connectors.kinesis.kinesis_table:KinesisFactory",
     "kinesis-legacy": "millrace.connectors.kinesis.kinesis_table:KinesisLegacyFactory",
     "kafka-0.10": "millrace.connectors.kafka.kafka_table:KafkaFactory",
     "kafka-0.11": "millrace.connectors.kafka.kafka_table:KafkaFactory",
-    "mongodb": "millrace.connectors.mongodb.mongodb_table:MongoFactory",
-    "mqtt": "millrace.connectors.mqtt.mqtt_table:MqttFactory",
-    "nats": "millrace.connectors.nats.nats_table:NatsFactory",
     "older-filesystem": "millrace.connectors.file_system.table.older_filesystem:OlderFileSystemFactory",
     "opensearch": "millrace.connectors.search.search_table:OpenSearchFactory",
     "opensearch-2": "millrace.connectors.search.search_table:OpenSearch2Factory",
     "mysql-cdc": "millrace.connectors.cdc.mysql.mysql_source:MySqlCdcFactory",
     "postgres-cdc": "millrace.connectors.cdc.postgres.postgres_source:PostgresCdcFactory",
     "print": "millrace.connectors.tables.print_table:PrintFactory",
-    "rabbitmq": "millrace.connectors.rabbitmq.rabbitmq_table:RabbitMQFactory",
     "redis": "millrace.connectors.redis.redis_table:RedisFactory",
     "redis-pubsub": "millrace.connectors.redis.redis_table:RedisPubSubFactory",
     "redis-stream": "millrace.connectors.redis.redis_table:RedisStreamFactory",
@@ -258,6 +251,8 @@ _BUILT_IN = {
     "upsert-kafka": "millrace.connectors.kafka.kafka_table:UpsertKafkaFactory",
     "values": "millrace.connectors.tables.values_table:ValuesFactory",
 }
+"""name of a connector -> its factory. A folder that is named here has all of its connectors here; any other folder
+``<name>`` of ``millrace.connectors`` with a module ``<name>_table`` is found by its name."""
 # Known by name only, to say what there is instead.
 _REFUSED = {
     "db2-cdc": "millrace.connectors.cdc.cdc_table:Db2CdcFactory",
@@ -287,7 +282,7 @@ class Connectors:
         self._own[factory.identifier] = factory
 
     def names(self) -> list[str]:
-        return sorted({*self._own, *(self._above.names() if self._above else (*_BUILT_IN, *_installed()))})
+        return sorted({*self._own, *(self._above.names() if self._above else (*built_in(), *_installed()))})
 
     def factory_of(self, options: Mapping[str, str], table: str) -> TableFactory:
         """The factory that a table's options name, with the options checked.
@@ -304,7 +299,7 @@ class Connectors:
             meant = nearest(name) or did_you_mean(name, known)
             raise problem(f"table {table}: there is no connector '{name}'{meant}; there are {', '.join(known)}")
         if (other := factory.stands_in(options)) is not None:
-            factory = _made(_BEHIND[other])
+            factory = _made(_BEHIND[other], other)
         _check(factory, options, table)
         missing = missing_extra_of_table(factory.identifier, type(factory).__module__, options)
         if missing is not None:
@@ -316,15 +311,29 @@ class Connectors:
             return self._own[name]()
         if self._above is not None:
             return self._above._factory(name)
-        place = _BUILT_IN.get(name) or _installed().get(name) or _REFUSED.get(name)
-        if place is None:
-            return None
-        return _made(place)
+        place = built_in().get(name) or _installed().get(name) or _REFUSED.get(name)
+        return None if place is None else _made(place, name)
 
 
-def _made(place: str) -> TableFactory:
+@cache
+def built_in() -> dict[str, str]:
+    """Millrace's own connectors: name -> ``module:Class``, or the module alone, which has one class of that name."""
+    listed = {
+        place.removeprefix(f"{_FOLDER}.").partition(".")[0] for place in (*_BUILT_IN.values(), *_REFUSED.values())
+    }
+    folder = resources.files(_FOLDER)
+    found = {
+        each.name: f"{_FOLDER}.{each.name}.{each.name}_table"
+        for each in folder.iterdir()
+        if each.name not in listed and each.joinpath(f"{each.name}_table.py").is_file()
+    }
+    return {**_BUILT_IN, **found}
+
+
+def _made(place: str, name: str) -> TableFactory:
     module, _, attribute = place.partition(":")
-    made = getattr(import_module(module), attribute)()
+    found = import_module(module)
+    made = getattr(found, attribute)() if attribute else class_named(found, TableFactory, name)()
     assert isinstance(made, TableFactory)
     return made
 
