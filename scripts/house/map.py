@@ -16,7 +16,7 @@ from textwrap import wrap
 
 from scripts.house.circles import module_imports, reaches, strongly_connected
 from scripts.house.finder import clauses, streams
-from scripts.house.layers import ALLOWED, ALLOWED_IN_FUNCTIONS, EVERYTHING
+from scripts.house.layers import ALLOWED, EVERYTHING
 from scripts.house.tree import PACKAGE, Module, read_tree
 
 PAGE = Path(__file__).parents[2] / "docs" / "architecture.md"
@@ -38,11 +38,7 @@ def layers(modules: Mapping[str, Module]) -> str:
     table = ["", "| package | what it is | may import |", "|---|---|---|"]
     for name in sorted(of_package, key=lambda name: (-of_package[name], name)):
         table.append(f"| `{name}` | {_sentence(modules[f'{PACKAGE}.{name}'])} | {_may_import(name, of_package)} |")
-    inside = [
-        f"`{name}` also {', '.join(f'`{each}`' for each in sorted(targets))}"
-        for name, targets in sorted(ALLOWED_IN_FUNCTIONS.items())
-    ]
-    note = f"\nInside functions, when a program is handed over or shown: {'; '.join(inside)}."
+    note = "\nPrograms reach the engine, clusters and notebooks through entry points (`util/plugins.py`)."
     return "\n".join([*lines[:-1], *table, note]) + "\n"
 
 

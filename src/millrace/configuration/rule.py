@@ -145,11 +145,6 @@ _PARSERS: dict[str, tuple[Callable[[Any], object], str]] = {
 """Type -> parser of its values, and their description in messages. All other types are text."""
 
 
-def parser_of(type_: str) -> Callable[[Any], Any]:
-    """Makes a value of what a configuration holds; raises ``ValueError``."""
-    return _PARSERS[type_][0] if type_ in _PARSERS else config_values.to_text
-
-
 def said(type_: str) -> str:
     """The values of a type, as part of a message."""
     kind, _, rest = type_.partition(":")
