@@ -7,138 +7,91 @@ own way.
 
 from __future__ import annotations
 
-from typing import Any
+from millrace.configuration.rule import Fact, ignored, mapped, refused, topic, works
 
-from millrace.common.config_options import ConfigOption
-from millrace.configuration.rule import Fact, ignored, mapped, own, parser_of, refused, topic, works
-
-# Millrace's own keys: each is declared here with its type, default and meaning, and read by ``own_option``
+# Millrace's own keys
 
 _ENVIRONMENT = "datastream.stream_execution_environment"
 _OPTIONS = "datastream.settings"
 _REST = "cluster.rest.settings"
 
-_OWN = (
-    own("millrace.master", _OPTIONS, "string", "Spark master of a session that Millrace makes"),
-    own(
-        "millrace.epoch.interval-ms", _OPTIONS, "int", "least time between the beginnings of two epochs", default="100"
-    ),
-    own(
-        "millrace.epoch.max-records",
-        _OPTIONS,
-        "int",
-        "most records that a subtask of a source reads in an epoch",
-        default="1000000",
-    ),
-    own(
+OWN = topic(
+    "Millrace's own",
+    works("millrace.master", _OPTIONS, "Spark master of a session that Millrace makes"),
+    works("millrace.epoch.interval-ms", _OPTIONS, "least time between the beginnings of two epochs"),
+    works("millrace.epoch.max-records", _OPTIONS, "most records that a subtask of a source reads in an epoch"),
+    works(
         "millrace.epoch.max-duration-ms",
         _OPTIONS,
-        "int",
         "longest time that a subtask of a source reads in an epoch, and a task works",
-        default="1000",
     ),
-    own("millrace.epoch.timeout", _OPTIONS, "duration", "how long a task may stand still; 10 min in streaming mode"),
-    own(
+    works("millrace.epoch.timeout", _OPTIONS, "how long a task may stand still; 10 min in streaming mode"),
+    works(
         "millrace.epoch.execution",
         _OPTIONS,
-        "enum:spark-jobs|resident|flow",
-        "how epochs get to the tasks (streaming mode): as marks in a stream of tasks that all work at the "
-        "same time, on Spark in one process without loops; each as a job of Spark; or over connections to "
-        "tasks that stay",
-        default="flow",
+        "how epochs get to the tasks (streaming mode): as marks in a stream of tasks that all work at the same time, "
+        "on Spark in one process without loops; each as a job of Spark; or over connections to tasks that stay",
     ),
-    own("millrace.state.directory", _OPTIONS, "string", "where tasks keep their state between epochs"),
-    own(
-        "millrace.match-recognize.semantics",
-        "table.sessions.session",
-        "enum:flink|standard",
-        "what MATCH_RECOGNIZE means: see its guide",
-        default="flink",
-    ),
-    own(
+    works("millrace.state.directory", _OPTIONS, "where tasks keep their state between epochs"),
+    works("millrace.match-recognize.semantics", "table.sessions.session", "what MATCH_RECOGNIZE means: see its guide"),
+    works(
         "millrace.table.aggregate.every-change",
         "table.planner.engine",
-        "boolean",
         "whether a GROUP BY in streaming mode shows a change for each row, as in Flink, not one for each key and epoch",
-        default="false",
     ),
-    own(
+    works(
         "millrace.table.aggregate.new-begin-empty",
         "runtime.tables.stored_calls",
-        "boolean",
-        "whether aggregates that a query has got since its savepoint begin with nothing, and the others go "
-        "on; else such a query is refused",
-        default="false",
+        "whether aggregates that a query has got since its savepoint begin with nothing, and the others go on; else "
+        "such a query is refused",
     ),
-    own(
+    works(
         "millrace.sql.read-files",
         "table.sessions.table_info",
-        "boolean",
         "whether SQL at a gateway may name files (`FROM '/data/x.csv'`) and leave out the columns of tables",
-        default="false",
     ),
-    own(
-        "millrace.sql.output",
-        "cli.sql.results",
-        "enum:screen|csv|json|arrow",
-        "how the SQL client writes rows: for people, CSV, JSON, Arrow",
-        default="screen",
-    ),
-    own("rest.allowed-hosts", _REST, "string", "further names under which the REST API is called"),
-    own("security.rest.certificate security.rest.private-key", _REST, "string", "files (PEM) for TLS of the REST API"),
-    own("security.rest.protect-reads", _REST, "boolean", "whether looking needs the token, too; true beyond loopback"),
-    own(
-        "millrace.log.max-file-size",
-        "configuration.files",
-        "memory",
-        "from which size on a log begins again",
-        default="64 mb",
-    ),
-    own(
+    works("millrace.sql.output", "cli.sql.results", "how the SQL client writes rows: for people, CSV, JSON, Arrow"),
+    works("rest.allowed-hosts", _REST, "further names under which the REST API is called"),
+    works("security.rest.certificate security.rest.private-key", _REST, "files (PEM) for TLS of the REST API"),
+    works("security.rest.protect-reads", _REST, "whether looking needs the token, too; true beyond loopback"),
+    works("millrace.log.max-file-size", "configuration.files", "from which size on a log begins again"),
+    works(
         "millrace.output.level",
         "spark.workers.shipping",
-        "enum:DEBUG|INFO|WARNING|ERROR|CRITICAL",
         "from which level on what functions log is kept and shown",
-        default="INFO",
     ),
-    own(
+    works(
         "millrace.output.lines-per-second",
         "spark.workers.shipping",
-        "int",
         "how much of what functions print and log is shown where the program runs, of each subtask; 0: nothing",
-        default="100",
     ),
-    own(
-        "security.rest.yarn-cancel",
-        _REST,
-        "boolean",
-        "whether a GET of /jobs/ID/yarn-cancel cancels a job, as old scripts do",
-        default="false",
-    ),
-    own(
-        "millrace.state.trust-directory",
-        "util.folders",
-        "boolean",
-        "whether all who can write there may be trusted",
-        default="false",
-    ),
+    works("security.rest.yarn-cancel", _REST, "whether a GET of /jobs/ID/yarn-cancel cancels a job, as old scripts do"),
+    works("millrace.state.trust-directory", "util.folders", "whether all who can write there may be trusted"),
 )
-OWN = topic("Millrace's own", *(rule for rule, _ in _OWN))
 OWN_FACTS = (
-    *(fact for _, facts in _OWN for fact in facts),
-    # Its rule stands with those of Flink's keys for security.
+    Fact("rest.allowed-hosts", "string"),
+    Fact("security.rest.certificate", "string"),
+    Fact("security.rest.private-key", "string"),
+    Fact("security.rest.protect-reads", "boolean"),
+    Fact("security.rest.yarn-cancel", "boolean", "false"),
+    Fact("millrace.master", "string"),
+    Fact("millrace.epoch.interval-ms", "int", "100"),
+    Fact("millrace.table.aggregate.every-change", "boolean", "false"),
+    Fact("millrace.table.aggregate.new-begin-empty", "boolean", "false"),
+    Fact("millrace.epoch.max-records", "int", "1000000"),
+    Fact("millrace.epoch.max-duration-ms", "int", "1000"),
+    Fact("millrace.epoch.timeout", "duration"),
+    Fact("millrace.epoch.execution", "enum:spark-jobs|resident|flow", "flow"),
+    Fact("millrace.log.max-file-size", "memory", "64 mb"),
+    Fact("millrace.output.level", "enum:DEBUG|INFO|WARNING|ERROR|CRITICAL", "INFO"),
+    Fact("millrace.output.lines-per-second", "int", "100"),
+    Fact("millrace.match-recognize.semantics", "enum:flink|standard", "flink"),
+    Fact("millrace.sql.output", "enum:screen|csv|json|arrow", "screen"),
+    Fact("millrace.sql.read-files", "boolean", "false"),
+    Fact("millrace.state.directory", "string"),
+    Fact("millrace.state.trust-directory", "boolean", "false"),
     Fact("security.rest.auth", "enum:TOKEN|NONE", "token"),
 )
-
-
-def own_option(key: str) -> ConfigOption[Any]:
-    """One of Millrace's own keys as an option to read it by, with the type and the default that are declared above.
-
-    :raises LookupError: it is none of them.
-    """
-    fact = {each.key: each for each in OWN_FACTS}[key]
-    convert = parser_of(fact.type)
-    return ConfigOption(key, convert, convert(fact.default) if fact.default else None)
 
 
 # Jobs

@@ -95,15 +95,6 @@ def works(keys: str, reader: str, note: str = "", takes: str = "") -> Rule:
     return Rule(tuple(keys.split()), Effect.WORKS, note, reader=reader, takes=takes)
 
 
-def own(keys: str, reader: str, type_: str, note: str, default: str = "") -> tuple[Rule, tuple[Fact, ...]]:
-    """Keys that Flink has not, of one type (as ``Fact.type``): their rule, and what Flink's classes declare of others.
-
-    :param default: as text; empty for none.
-    """
-    rule = works(keys, reader, note)
-    return rule, tuple(Fact(key, type_, default) for key in rule.keys)
-
-
 def mapped(keys: str, spark: str, note: str = "", computed: bool = False, same: tuple[str, ...] = ()) -> Rule:
     """Keys whose values become settings of a Spark that Millrace starts."""
     return Rule(tuple(keys.split()), Effect.MAPPED, note, same, spark=tuple(spark.split()), computed=computed)
@@ -142,11 +133,6 @@ _PARSERS: dict[str, tuple[Callable[[Any], object], str]] = {
     "map": (config_values.to_map, "key:value pairs with commas between them"),
 }
 """Type -> what reads its values, and how values are said. All other types are text."""
-
-
-def parser_of(type_: str) -> Callable[[Any], Any]:
-    """Makes a value of what a configuration holds; raises ``ValueError``."""
-    return _PARSERS[type_][0] if type_ in _PARSERS else config_values.to_text
 
 
 def said(type_: str) -> str:
