@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from millrace.common.config_options import ConfigOption
+from millrace.configuration import own_options
 from millrace.configuration.registry import TOPICS, find, options, with_new_names
 from millrace.configuration.rule import Effect
 
@@ -65,7 +67,8 @@ def test_each_rule_says_what_belongs_to_it() -> None:
 
 
 def test_what_works_is_read_by_its_module() -> None:
-    """The key stands in the module that is said to read it: as a whole, or as parts that are put together there."""
+    """The key stands in the module that is said to read it: as a whole, as parts that are put together there, or as an
+    option of ``own_options``."""
     working = [option for option in options().values() if option.rule.effect is Effect.WORKS and "<" not in option.key]
     texts = {option.rule.reader: set(_texts(option.rule.reader)) for option in working}
     unread = {option.key for option in working if not _spelled(option.key, texts[option.rule.reader])}
@@ -82,9 +85,15 @@ def _texts(reader: str) -> Iterator[str]:
         return
     folders = [Path(folder) for folder in spec.submodule_search_locations or ()]
     for file in [Path(spec.origin)] if not folders else [file for folder in folders for file in folder.rglob("*.py")]:
-        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+        text = file.read_text("utf-8")
+        for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 yield node.value
+            elif isinstance(node, (ast.Name, ast.Attribute)) and "own_options" in text:
+                name = node.id if isinstance(node, ast.Name) else node.attr
+                option = getattr(own_options, name, None)
+                if isinstance(option, ConfigOption):
+                    yield option.key
 
 
 def _spelled(key: str, texts: set[str]) -> bool:
@@ -102,6 +111,29 @@ def test_the_search_finds_what_is_not_there() -> None:
     assert _spelled("a.b.c", {"a.b", ".c"})
     assert not _spelled("a.b.c", {"a.b", "d"})
     assert not _spelled("a.b.c", {"b.c"})
+
+
+def test_every_own_option_is_a_fact() -> None:
+    """An option's type and default are declared once: the list of keys has them from there."""
+    declared = [option for option in vars(own_options).values() if isinstance(option, ConfigOption)]
+    assert len(declared) > 20
+    for option in declared:
+        fact = options()[option.key].fact
+        assert fact.default == own_options.default_text(option)
+        assert option.default is None or option.convert(fact.default) == option.default, option.key
+
+
+def test_no_module_declares_an_own_option_again() -> None:
+    own = {option.key for option in vars(own_options).values() if isinstance(option, ConfigOption)}
+    source = Path(own_options.__file__).parents[1]
+    again = [
+        f"{file.relative_to(source)}: {key}"
+        for file in source.rglob("*.py")
+        if file.name != "own_options.py"
+        for key in re.findall(r'ConfigOptions\.key\("([^"]+)"\)', file.read_text("utf-8"))
+        if key in own
+    ]
+    assert again == []
 
 
 def test_parts_of_ones_own() -> None:

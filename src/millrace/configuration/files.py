@@ -13,6 +13,7 @@ from typing import Any
 
 from millrace.common.config_values import to_bytes_count, to_int, to_text
 from millrace.common.files import store_settings
+from millrace.configuration.own_options import LOG_FILE_BYTES
 from millrace.configuration.registry import ConfigurationError, find, options, tell_about, with_new_names
 from millrace.util.logs import LogLimits
 
@@ -144,7 +145,7 @@ def _unquoted(value: str) -> str:
 
 DIRECTORY = "env.log.dir"
 OLDER_FILES = "env.log.max"
-FILE_BYTES = "millrace.log.max-file-size"
+FILE_BYTES = LOG_FILE_BYTES.key
 
 
 def log_limits(configuration: Mapping[str, str]) -> LogLimits:

@@ -14,6 +14,7 @@ from functools import cache
 
 from millrace.common.configuration import Configuration
 from millrace.configuration import cluster_rules, job_rules
+from millrace.configuration.own_options import OWN_FACTS
 from millrace.configuration.rule import Effect, Fact, Rule, canonical, flink_facts, is_of, said
 from millrace.util.names import did_you_mean
 from millrace.util.secrets import mask
@@ -58,7 +59,7 @@ class Option:
 @cache
 def options() -> dict[str, Option]:
     """Key -> option, in the order of the keys."""
-    facts = sorted([*flink_facts(), *job_rules.OWN_FACTS], key=lambda fact: fact.key)
+    facts = sorted([*flink_facts(), *OWN_FACTS], key=lambda fact: fact.key)
     return {fact.key: Option(fact, *_decided(fact.key)) for fact in facts}
 
 

@@ -20,11 +20,11 @@ from millrace.common.source import Boundedness, Source
 from millrace.common.time import Duration
 from millrace.common.typeinfo import TypeInformation, Types
 from millrace.common.watermark_strategy import WatermarkStrategy
+from millrace.configuration import own_options as options
 from millrace.configuration.registry import settled, tell_about
 from millrace.connectors.generated_sources import CollectionSource, NumberSequenceSource
 from millrace.connectors.result_cache import ResultCache
 from millrace.connectors.source_function import SourceFunctionSource
-from millrace.datastream import settings as options
 from millrace.datastream.checkpoint_config import CheckpointConfig
 from millrace.datastream.checkpointing_mode import CheckpointingMode
 from millrace.datastream.data_stream import DataStream

@@ -21,7 +21,7 @@ from millrace.cluster.gateway.routes import make_gateway_app
 from millrace.cluster.gateway.session import Home
 from millrace.cluster.gateway.sql_session import nearest
 from millrace.cluster.rest.serving import RestServer
-from millrace.cluster.rest.settings import binding, rest_settings
+from millrace.cluster.rest.settings import asks_for_token, binding, rest_settings
 
 if TYPE_CHECKING:
     from millrace.cluster.gateway.gateway import Gateway
@@ -77,7 +77,7 @@ def serve(settings: RunSettings, folder: str | None) -> None:
     sys.path[:0] = [os.getcwd(), *settings.paths]
     options = rest_options(settings.configuration)
     where = binding(options)
-    protected = options.get("security.rest.auth", "token").lower() != "none"
+    protected = asks_for_token(options)
     background = folder is not None
     folder = folder or run_folder.new_folder(f"sql-gateway-{os.getpid()}-{time.time_ns():x}")
     try:

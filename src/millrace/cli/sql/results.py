@@ -14,6 +14,7 @@ import click
 
 from millrace.common.config_values import to_boolean
 from millrace.common.types import Row
+from millrace.configuration.own_options import SQL_OUTPUT, default_of
 from millrace.table.sessions.table_result import MAX_WIDTH, TableResult
 from millrace.table.sessions.table_settings import COLUMN_WIDTH, DML_SYNC
 from millrace.table.sql.text import SqlError
@@ -22,7 +23,7 @@ from millrace.table.values.printed_tables import row_texts
 from millrace.util.names import did_you_mean
 
 RESULT_MODE = "sql-client.execution.result-mode"
-OUTPUT = "millrace.sql.output"
+OUTPUT = SQL_OUTPUT.key
 MAX_ROWS = "sql-client.execution.max-table-result.rows"
 VERBOSE = "sql-client.verbose"
 TIME_COST = "sql-client.display.print-time-cost"
@@ -30,6 +31,7 @@ OLDER_COLUMN_WIDTH = "sql-client.display.max-column-width"
 
 TABLE, CHANGELOG, TABLEAU = MODES = ("table", "changelog", "tableau")
 SCREEN, CSV, JSON, ARROW = OUTPUTS = ("screen", "csv", "json", "arrow")
+DEFAULT_OUTPUT = default_of(SQL_OUTPUT)
 """what results are written for: people, or other programs"""
 
 DEFAULTS = {
@@ -55,7 +57,7 @@ class ClientSettings:
     max_width: int = MAX_WIDTH
     """characters of a column whose type does not say how wide it is"""
     wait_for_inserts: bool = False
-    output: str = SCREEN
+    output: str = DEFAULT_OUTPUT
 
     @staticmethod
     def of(settings: Mapping[str, str]) -> ClientSettings:
@@ -64,7 +66,7 @@ class ClientSettings:
         if mode not in MODES:
             meant = did_you_mean(mode, MODES)
             raise SqlError(f"'{RESULT_MODE}' is one of {', '.join(MODES)}, not '{mode}'{meant}")
-        output = settings.get(OUTPUT, SCREEN).lower()
+        output = settings.get(OUTPUT, DEFAULT_OUTPUT).lower()
         if output not in OUTPUTS:
             meant = did_you_mean(output, OUTPUTS)
             raise SqlError(f"'{OUTPUT}' is one of {', '.join(OUTPUTS)}, not '{output}'{meant}")

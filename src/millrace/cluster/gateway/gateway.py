@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from millrace.cluster.gateway.operations import GatewayError, NoSuchSessionError, RetiredError
 from millrace.cluster.gateway.session import GatewaySession, Home
 from millrace.common.config_values import to_boolean
+from millrace.configuration.own_options import SQL_READS_FILES, default_of
 from millrace.datastream.settings import Submission
 from millrace.spark.jobs.listeners import JobListener, PlainListener
 from millrace.table.sessions.table_info import READS_FILES
@@ -68,7 +69,7 @@ class Gateway:
                 name,
                 self._home,
                 # Of the gateway alone: a session can't allow itself more.
-                to_boolean(self._defaults.get(READS_FILES, "false")),
+                to_boolean(self._defaults.get(READS_FILES, default_of(SQL_READS_FILES))),
             )
         except Exception as error:
             raise GatewayError("Failed to openSession.") from error

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from millrace.common.config_values import to_duration
+from millrace.configuration import own_options as own
+from millrace.configuration.own_options import default_of
 
 PAGES = Path(__file__).parents[1] / "dashboard" / "static"
 """where the dashboard lies in the package"""
@@ -68,11 +70,11 @@ PORTS = range(8081, 8100)
 """where the server listens unless told otherwise: on the first that is free"""
 HISTORY_PORTS = range(8082, 8101)
 
-ALLOWED_HOSTS = "rest.allowed-hosts"
-CERTIFICATE = "security.rest.certificate"
-KEY = "security.rest.private-key"
-PROTECT_READS = "security.rest.protect-reads"
-YARN_CANCEL = "security.rest.yarn-cancel"
+ALLOWED_HOSTS = own.ALLOWED_HOSTS.key
+CERTIFICATE = own.CERTIFICATE.key
+KEY = own.PRIVATE_KEY.key
+PROTECT_READS = own.PROTECT_READS.key
+YARN_CANCEL = own.YARN_CANCEL.key
 
 
 class UnsafeServerError(ValueError):
@@ -126,6 +128,11 @@ def parse_ports(text: str) -> list[int]:
     return ports
 
 
+def asks_for_token(options: Mapping[str, str]) -> bool:
+    """Whether callers have to show a token, as far as the options say."""
+    return options.get(own.AUTH.key, default_of(own.AUTH)).lower() != "none"
+
+
 def rest_settings(options: Mapping[str, str], token: str | None, where: Binding, history: bool = False) -> RestSettings:
     """The settings that options say.
 
@@ -133,7 +140,7 @@ def rest_settings(options: Mapping[str, str], token: str | None, where: Binding,
     :raises UnsafeServerError: others could reach the server and nothing would be asked of them.
     """
     beyond = not is_loopback(where.address)
-    if options.get("security.rest.auth", "token").lower() == "none":
+    if not asks_for_token(options):
         token = None
     if beyond and token is None:
         raise UnsafeServerError(

@@ -17,7 +17,7 @@ from pyspark import SparkContext, StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from millrace.datastream import settings
+from millrace.configuration import own_options as options
 from millrace.runtime.bases.epoch_protocol import EpochPlan, TaskAck
 from millrace.runtime.exchange.exchange import ACK
 from millrace.runtime.operators.job_graph import JobGraph
@@ -294,24 +294,24 @@ def make_carrier(
     if not lasting:
         return SparkJobs(place, job, shipped, None, python)
     owners = Owners(_cores_of_executors(place), IDLE_SECONDS, cancel_ms / 1000)
-    if execution == settings.FLOW:
+    if execution == options.FLOW:
         return FlowCarrier(place, job, shipped, owners, python, epoch_seconds, bounded, given)
-    if execution == settings.RESIDENT:
+    if execution == options.RESIDENT:
         return ResidentCarrier(place, job, shipped, owners, python)
     return SparkJobs(place, job, shipped, owners, python)
 
 
 def chosen(execution: str, place: Workplace, job: JobGraph) -> str:
     """What carries the epochs of a job for which ``execution`` is wanted: ``resident`` is flow where that can be."""
-    if execution == settings.SPARK_JOBS:
+    if execution == options.SPARK_JOBS:
         return execution
     why = _why_no_flow(place, job)
     if why is None:
-        return settings.FLOW
-    if execution == settings.RESIDENT:
+        return options.FLOW
+    if execution == options.RESIDENT:
         return execution
-    key, instead = settings.EPOCH_EXECUTION.key, settings.SPARK_JOBS
-    logger.warning("job %r: its epochs are %s, not %s (%s): %s", job.name, instead, settings.FLOW, key, why)
+    key, instead = options.EPOCH_EXECUTION.key, options.SPARK_JOBS
+    logger.warning("job %r: its epochs are %s, not %s (%s): %s", job.name, instead, options.FLOW, key, why)
     return instead
 
 

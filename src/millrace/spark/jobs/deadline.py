@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import NamedTuple
 
-from millrace.datastream import settings
+from millrace.configuration import own_options as options
 from millrace.spark.workers.frames import OwnerReport, Positions, TaskId, TaskPosition
 
 
@@ -212,13 +212,13 @@ class Deadline:
             if stack is not None:
                 self._over(
                     f"epoch {self._epoch} stands still: {seen.task()}, has come no further for {self._timeout_ms} ms "
-                    f"({settings.EPOCH_TIMEOUT.key}) with {seen.piece()}, {seen.before()}; process {seen.pid} on "
+                    f"({options.EPOCH_TIMEOUT.key}) with {seen.piece()}, {seen.before()}; process {seen.pid} on "
                     f"{seen.host} {stack}"
                 )
                 return
         if self._standing.is_silent(now, seconds):
             self._over(
-                f"epoch {self._epoch} did not end within {self._timeout_ms} ms ({settings.EPOCH_TIMEOUT.key}), and "
+                f"epoch {self._epoch} did not end within {self._timeout_ms} ms ({options.EPOCH_TIMEOUT.key}), and "
                 f"nobody tells of anything that goes on: it waits for {self._waits()}"
             )
 

@@ -17,7 +17,7 @@ from pyspark import SparkContext
 from pyspark.sql import DataFrame
 from pyspark.util import InheritableThread
 
-from millrace.datastream import settings as options
+from millrace.configuration import own_options as options
 from millrace.runtime.bases.epoch_protocol import EpochPlan, TaskAck
 from millrace.runtime.operators.job_graph import JobGraph
 from millrace.spark.jobs.connections import ConnectionServer, EpochExchange, described

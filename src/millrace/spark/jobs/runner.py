@@ -21,7 +21,7 @@ from millrace.checkpoint.restore import Restore
 from millrace.checkpoint.shared_folder import NotSharedError, offer
 from millrace.checkpoint.task_storage import JobResults, ResultsLostError
 from millrace.common.jobs import JobStatus
-from millrace.datastream import settings as options
+from millrace.configuration import own_options as options
 from millrace.metrics.reporters.scheduling import Reporters
 from millrace.runtime.bases.epoch_protocol import EpochPlan, Result
 from millrace.runtime.coordination.coordinator import Coordinator, EpochResult, JobFailedError

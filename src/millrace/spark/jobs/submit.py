@@ -17,7 +17,7 @@ from millrace.checkpoint.restore import Restore, go_on, restore_from
 from millrace.common.config_values import to_boolean
 from millrace.common.files import store_settings
 from millrace.common.jobs import CompletableFuture, JobStatus
-from millrace.datastream import settings as options
+from millrace.configuration import own_options as options
 from millrace.datastream.dependencies import Dependencies
 from millrace.datastream.settings import ClaimMode, restore_settings
 from millrace.graph.serialize import serialize

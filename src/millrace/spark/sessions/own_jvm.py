@@ -24,9 +24,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from millrace.configuration import own_options as options
 from millrace.configuration import spark_settings as meant
 from millrace.configuration.files import DIRECTORY
-from millrace.datastream import settings as options
 from millrace.spark import job_records
 from millrace.spark.java import JavaCommand, JavaInfo, class_options, remembered, spark_home
 from millrace.spark.sessions import daemon_ahead

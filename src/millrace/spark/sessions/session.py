@@ -30,8 +30,8 @@ from pyspark.sql import SparkSession, types
 from pyspark.sql.pandas import functions
 
 import millrace
+from millrace.configuration import own_options as options
 from millrace.configuration import spark_settings as meant
-from millrace.datastream import settings as options
 from millrace.spark import job_records
 from millrace.spark.archives import zip_package
 from millrace.spark.errors import SparkNotStartedError, launcher_said

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING
 from millrace.activate import activate
 from millrace.common.config_values import to_int
 from millrace.common.files import store_settings
+from millrace.configuration.own_options import OUTPUT_LEVEL, OUTPUT_LINES, default_of
 from millrace.datastream.dependencies import import_path
 from millrace.graph.serialize import pickles
 from millrace.runtime.operators.job_graph import JobGraph
@@ -263,16 +264,15 @@ _directory = HOME
 """Where this process is."""
 
 
-LEVEL = "millrace.output.level"
-LINES = "millrace.output.lines-per-second"
-DEFAULT_LINES = 100
+LEVEL, LINES = OUTPUT_LEVEL.key, OUTPUT_LINES.key
+DEFAULT_LEVEL, DEFAULT_LINES = default_of(OUTPUT_LEVEL), default_of(OUTPUT_LINES)
 
 
 @dataclass(frozen=True)
 class Output:
     """Travels with a job."""
 
-    level: int = logging.INFO
+    level: int = logging.getLevelName(DEFAULT_LEVEL)
     """what functions log below this level is dropped"""
     lines: int = DEFAULT_LINES
     """so many lines a second of each subtask of an operator reach the driver"""
@@ -285,7 +285,7 @@ def output_wanted(configuration: Mapping[str, str]) -> Output:
 
     :raises ValueError: one of its values is nonsense.
     """
-    name, lines = configuration.get(LEVEL, "INFO").upper(), configuration.get(LINES)
+    name, lines = configuration.get(LEVEL, DEFAULT_LEVEL).upper(), configuration.get(LINES)
     return Output(logging.getLevelName(name), DEFAULT_LINES if lines is None else max(to_int(lines), 0))
 
 

@@ -14,6 +14,7 @@ import pyarrow as pa
 from millrace.common.config_values import is_on, to_duration
 from millrace.common.source import SplitEnumeratorContext
 from millrace.common.typeinfo import TypeInformation, Types
+from millrace.configuration.own_options import EVERY_CHANGE, NEW_CALLS_BEGIN_EMPTY
 from millrace.connectors.generated_sources import CollectionSource, CollectionSplit
 from millrace.connectors.source_base import QueueEnumerator
 from millrace.graph.lowering import lower
@@ -33,7 +34,6 @@ from millrace.relational.type_table import schema_of
 from millrace.relational.types import RowField, RowType
 from millrace.runtime.operators import specs
 from millrace.runtime.tables.base import Environment
-from millrace.runtime.tables.stored_calls import BEGIN_EMPTY
 from millrace.runtime.tables.stream_rows import ToElements
 from millrace.runtime.tables.windows.count_windows import ROWS
 from millrace.table.planner.advice import advice_on, optimised_section
@@ -134,7 +134,6 @@ def add_to_program(plans: Sequence[n.Rel], program: Program, options: Options) -
 IDLE_TIMEOUT = "table.exec.source.idle-timeout"
 MINI_BATCH, MINI_BATCH_LATENCY = "table.exec.mini-batch.enabled", "table.exec.mini-batch.allow-latency"
 PHASES = "table.optimizer.agg-phase-strategy"
-EVERY_CHANGE = "millrace.table.aggregate.every-change"
 SPLIT_DISTINCT = "table.optimizer.distinct-agg.split.enabled"
 
 
@@ -244,7 +243,7 @@ def options_of(session: Session) -> Options:
     settings = session.config.to_map()
     around = Environment(session.config.get_local_timezone(), session.catalogs.current_database, settings)
     gathers = is_on(settings, MINI_BATCH)
-    every = is_on(settings, EVERY_CHANGE)
+    every = is_on(settings, EVERY_CHANGE.key)
     return Options(
         environment=around,
         state_ttl=_millis(settings, STATE_TTL),
@@ -253,7 +252,7 @@ def options_of(session: Session) -> Options:
         least_slice=_millis(settings, MINI_BATCH_LATENCY) if gathers and not every else 0,
         split_distinct=is_on(settings, SPLIT_DISTINCT) and not every,
         every_change=every,
-        new_calls_begin_empty=is_on(settings, BEGIN_EMPTY),
+        new_calls_begin_empty=is_on(settings, NEW_CALLS_BEGIN_EMPTY.key),
     )
 
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from millrace.common.configuration import Configuration
+from millrace.configuration.own_options import MATCH_SEMANTICS, default_of
 from millrace.relational.nodes import Rel, Sink
 from millrace.relational.rules.plan_text import plan_text
 from millrace.table.catalogs.descriptors import TableDescriptor
@@ -76,7 +77,6 @@ class Engine(Protocol):
 # Session
 
 DYNAMIC_OPTIONS = "table.dynamic-table-options.enabled"
-MATCH_SEMANTICS = "millrace.match-recognize.semantics"
 
 
 class Session:
@@ -137,7 +137,7 @@ class Session:
 
     @property
     def matches_as_standard(self) -> bool:
-        return self.config.get(MATCH_SEMANTICS, "flink").lower() == "standard"
+        return self.config.get(MATCH_SEMANTICS.key, default_of(MATCH_SEMANTICS)).lower() == "standard"
 
     def table(self, path: tuple[str, ...], options: Mapping[str, str]) -> TableInfo | None:
         self._check_hint(options)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from millrace.common.config_values import to_duration
 from millrace.common.types import RowKind
+from millrace.configuration.own_options import SQL_READS_FILES
 from millrace.relational import types as t
 from millrace.relational.nodes import ROWTIME, Field, Project, Rel, Scan, Sink, StreamScan, Watermark
 from millrace.relational.rex import Call, Ref, Rex
@@ -62,7 +63,7 @@ def forget(path: tuple[str, str, str], session: Session) -> None:
 
 # Columns that are not declared
 
-READS_FILES = "millrace.sql.read-files"
+READS_FILES = SQL_READS_FILES.key
 """Whether SQL that comes to a gateway may look into files by their path."""
 ENDINGS = {
     "csv": ("csv", {}),
