@@ -117,11 +117,22 @@ def test_a_subclass_that_is_used_first() -> None:
     class High(Middle):
         c: int = 3
 
-    assert not isinstance(Middle.__dict__["__dataclass_fields__"], dict)  # not complete yet
+    assert "__init__" not in Middle.__dict__
     assert High(1) == High(1, 2, 3)
     assert Middle(1).b == 2
     with pytest.raises(TypeError):
         Low()  # type: ignore[call-arg]
+
+
+def test_fields_of_a_subclass_whose_base_was_used_first() -> None:
+    class Low(Record):
+        a: int
+
+    class High(Low):
+        b: int = 2
+
+    assert Low(1).a == 1
+    assert [each.name for each in fields(High)] == ["a", "b"]
 
 
 def test_a_decorated_subclass() -> None:
