@@ -1,1 +1,1 @@
-"""Rules of the optimiser: pure functions from plan to plan, in an order that ``optimizer.py`` in this folder gives."""
+"""The rules of the optimiser: each is a function from a plan to an equivalent plan."""
