@@ -161,7 +161,7 @@ def with_parts(page: str, modules: Mapping[str, Module]) -> str:
     """
     for name, part in PARTS.items():
         place = re.compile(rf"(?<=<!-- {name} -->\n).*?(?=<!-- end of {name} -->)", re.DOTALL)
-        text = part(modules)
+        text = f"\n{part(modules)}\n"  # Markdown wants an empty line between a comment and what follows
         page, number = place.subn(lambda _, text=text: text, page)
         if number != 1:
             raise ValueError(f"{PAGE.name} has {number} places for {name}")

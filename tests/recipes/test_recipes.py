@@ -24,7 +24,7 @@ AT_MOST = {
     "A data type": 3,
     "A REST operation": 1,
     "A verb of the command": 1,
-    "A configuration key": 2,
+    "A configuration key": 3,
     "A metric reporter": 1,
 }
 IN_BOTH_MODES = (

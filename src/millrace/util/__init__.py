@@ -1,1 +1,2 @@
-"""What all packages use: names, errors, records, folders, logs, secrets, processes (PyFlink: ``pyflink.util``)."""
+"""Helpers without a subject of their own; ``exceptions`` and ``api_stability_decorators`` are also PyFlink's
+modules."""

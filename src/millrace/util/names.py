@@ -48,22 +48,10 @@ def import_modules(package: ModuleType, deep: bool = True) -> None:
             import_module(found.name)
 
 
-T = TypeVar("T")
-"""What a class has to be a subclass of."""
-
-
-def class_named(module: ModuleType, base: type[T], identifier: str) -> type[T]:
-    """The subclass of ``base`` in a module whose ``identifier`` this is: a factory that is found by its module's name.
-
-    :raises LookupError: the module has none.
-    """
-    for each in vars(module).values():
-        if isinstance(each, type) and issubclass(each, base) and getattr(each, "identifier", None) == identifier:
-            return each
-    raise LookupError(f"{module.__name__} has no {base.__name__} with identifier = {identifier!r}")
-
-
 # Classes that a configuration names
+
+T = TypeVar("T")
+"""What the class has to be a subclass of."""
 
 _NAME = re.compile(r"^(?P<module>[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)[.:](?P<cls>[A-Za-z_]\w*)$")
 
@@ -109,6 +97,17 @@ def checked_class(found: Any, base: type[T], option: str) -> type[T]:
     if missing:
         raise TypeError(f"{option}: {found.__qualname__} lacks {', '.join(f'{method}()' for method in missing)}")
     return found
+
+
+def class_named(module: ModuleType, base: type[T], identifier: str) -> type[T]:
+    """The subclass of ``base`` in a module whose ``identifier`` this is: a factory that is found by its module's name.
+
+    :raises LookupError: the module has none.
+    """
+    for each in vars(module).values():
+        if isinstance(each, type) and issubclass(each, base) and getattr(each, "identifier", None) == identifier:
+            return each
+    raise LookupError(f"{module.__name__} has no {base.__name__} with identifier = {identifier!r}")
 
 
 # Similar names

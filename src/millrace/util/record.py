@@ -50,10 +50,10 @@ class Record:
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        # In each class, since it would else answer with the fields of a base that is complete. ``dataclass`` with slots
-        # makes a class again that is complete.
+        # Its own: it would else find the fields of a base that is complete already. A class that ``dataclass`` makes
+        # once more, for slots, has its fields.
         if _FIELDS not in cls.__dict__:
-            setattr(cls, _FIELDS, _FieldsWhenAsked())
+            cls.__dataclass_fields__ = Record.__dict__[_FIELDS]
 
     def __new__(cls: type[R], *values: Any, **named: Any) -> R:
         # Python looks for ``__init__`` after this; unpickling and ``copy`` come here as well.
@@ -63,7 +63,7 @@ class Record:
 
 
 def _is_complete(kind: type[Record]) -> bool:
-    return not isinstance(kind.__dict__.get(_FIELDS), _FieldsWhenAsked)
+    return not isinstance(kind.__dict__[_FIELDS], _FieldsWhenAsked)
 
 
 def _complete(kind: type[Record]) -> None:
