@@ -122,6 +122,10 @@ def _fact(option: ConfigOption[Any], values: str = "") -> Fact:
     return Fact(option.key, f"enum:{values}" if values else _TYPES[option.convert], default_text(option))
 
 
+def _facts(*options: ConfigOption[Any]) -> tuple[Fact, ...]:
+    return tuple(map(_fact, options))
+
+
 def default_of(option: ConfigOption[T]) -> T:
     """The default of an option that has one."""
     assert option.default is not None, f"{option.key} has no default"
@@ -139,14 +143,14 @@ def default_text(option: ConfigOption[Any]) -> str:
 
 
 OWN_FACTS = (
-    *map(_fact, (MASTER, EPOCH_INTERVAL, EPOCH_RECORDS, EPOCH_MILLIS, EPOCH_TIMEOUT)),
+    *_facts(MASTER, EPOCH_INTERVAL, EPOCH_RECORDS, EPOCH_MILLIS, EPOCH_TIMEOUT),
     _fact(EPOCH_EXECUTION, f"{SPARK_JOBS}|{RESIDENT}|{FLOW}"),
-    *map(_fact, (STATE_DIRECTORY, STATE_TRUST_DIRECTORY)),
-    *map(_fact, (EVERY_CHANGE, NEW_CALLS_BEGIN_EMPTY, SQL_READS_FILES)),
+    *_facts(STATE_DIRECTORY, STATE_TRUST_DIRECTORY),
+    *_facts(EVERY_CHANGE, NEW_CALLS_BEGIN_EMPTY, SQL_READS_FILES),
     _fact(MATCH_SEMANTICS, "flink|standard"),
     _fact(SQL_OUTPUT, "screen|csv|json|arrow"),
     _fact(OUTPUT_LEVEL, "DEBUG|INFO|WARNING|ERROR|CRITICAL"),
-    *map(_fact, (OUTPUT_LINES, LOG_FILE_BYTES)),
-    *map(_fact, (ALLOWED_HOSTS, CERTIFICATE, PRIVATE_KEY, PROTECT_READS, YARN_CANCEL)),
+    *_facts(OUTPUT_LINES, LOG_FILE_BYTES),
+    *_facts(ALLOWED_HOSTS, CERTIFICATE, PRIVATE_KEY, PROTECT_READS, YARN_CANCEL),
     _fact(AUTH, "TOKEN|NONE"),
 )
