@@ -123,7 +123,7 @@ def _fact(option: ConfigOption[Any], values: str = "") -> Fact:
 
 
 def _facts(*options: ConfigOption[Any]) -> tuple[Fact, ...]:
-    return tuple(_fact(option) for option in options)
+    return tuple(map(_fact, options))
 
 
 def default_of(option: ConfigOption[T]) -> T:
