@@ -9,6 +9,7 @@ from scripts.house.circles import crowded_folders, module_imports, one_circle, p
 from scripts.house.layers import broken_layers
 from scripts.house.process_state import process_state
 from scripts.house.sizes import figures, too_long
+from scripts.house.strictness import lax_core
 from scripts.house.texts import damaged_texts
 from scripts.house.tree import Module, read_tree
 
@@ -19,6 +20,7 @@ def broken_rules(modules: Mapping[str, Module]) -> Iterator[str]:
     yield from too_long(modules)
     yield from damaged_texts(modules)
     yield from process_state(modules)
+    yield from lax_core(modules)
     for folder, count in crowded_folders(modules).items():
         yield f"{folder} has {count} files: divide them by what they are about"
     for arrows in (package_imports(modules, in_functions=False), module_imports(modules, in_functions=False)):

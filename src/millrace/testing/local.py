@@ -84,7 +84,10 @@ class LocalEngine:
 
     def run_epoch(self, plan: EpochPlan) -> EpochResult:
         """One epoch through all stages."""
-        return self.coordinator.complete(plan, self.run_tasks(plan))
+        self.coordinator.validate()
+        result = self.coordinator.complete(plan, self.run_tasks(plan))
+        self.coordinator.validate()
+        return result
 
     def run_tasks(self, plan: EpochPlan) -> list[TaskAck]:
         """The same, up to what the tasks acknowledge."""
