@@ -138,15 +138,19 @@ def default_text(option: ConfigOption[Any]) -> str:
     return f"{default // _MIB} mb" if option.convert is config_values.to_bytes_count else str(default)
 
 
-OWN_FACTS = (
-    *map(_fact, (MASTER, EPOCH_INTERVAL, EPOCH_RECORDS, EPOCH_MILLIS, EPOCH_TIMEOUT)),
-    _fact(EPOCH_EXECUTION, f"{SPARK_JOBS}|{RESIDENT}|{FLOW}"),
-    *map(_fact, (STATE_DIRECTORY, STATE_TRUST_DIRECTORY)),
-    *map(_fact, (EVERY_CHANGE, NEW_CALLS_BEGIN_EMPTY, SQL_READS_FILES)),
-    _fact(MATCH_SEMANTICS, "flink|standard"),
-    _fact(SQL_OUTPUT, "screen|csv|json|arrow"),
-    _fact(OUTPUT_LEVEL, "DEBUG|INFO|WARNING|ERROR|CRITICAL"),
-    *map(_fact, (OUTPUT_LINES, LOG_FILE_BYTES)),
-    *map(_fact, (ALLOWED_HOSTS, CERTIFICATE, PRIVATE_KEY, PROTECT_READS, YARN_CANCEL)),
-    _fact(AUTH, "TOKEN|NONE"),
-)
+_VALUES = {
+    EPOCH_EXECUTION.key: f"{SPARK_JOBS}|{RESIDENT}|{FLOW}",
+    MATCH_SEMANTICS.key: "flink|standard",
+    SQL_OUTPUT.key: "screen|csv|json|arrow",
+    OUTPUT_LEVEL.key: "DEBUG|INFO|WARNING|ERROR|CRITICAL",
+    AUTH.key: "TOKEN|NONE",
+}
+"""key -> all its values, where they are few"""
+OWN_OPTIONS: tuple[ConfigOption[Any], ...] = (
+    MASTER, EPOCH_INTERVAL, EPOCH_RECORDS, EPOCH_MILLIS, EPOCH_TIMEOUT, EPOCH_EXECUTION,
+    STATE_DIRECTORY, STATE_TRUST_DIRECTORY,
+    EVERY_CHANGE, NEW_CALLS_BEGIN_EMPTY, MATCH_SEMANTICS, SQL_OUTPUT, SQL_READS_FILES,
+    OUTPUT_LEVEL, OUTPUT_LINES, LOG_FILE_BYTES,
+    ALLOWED_HOSTS, CERTIFICATE, PRIVATE_KEY, AUTH, PROTECT_READS, YARN_CANCEL,
+)  # fmt: skip
+OWN_FACTS = tuple(_fact(option, _VALUES.get(option.key, "")) for option in OWN_OPTIONS)
