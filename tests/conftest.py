@@ -30,6 +30,9 @@ atexit.register(shutil.rmtree, os.environ["MILLRACE_RUN_DIR"], ignore_errors=Tru
 # Most commands that tests run are programs without a job: a JVM would start for each and be ended.
 os.environ["MILLRACE_START_AHEAD"] = "0"
 
+# Each rule of the optimizer is checked, also in programs that tests start.
+os.environ["MILLRACE_CHECK_PLANS"] = "1"
+
 _SPARK_TESTS = Path(__file__).parent / "spark"
 
 # No deadline: the time of an example depends on what else the machine does. CI takes the

@@ -11,6 +11,7 @@ from scripts.house.layers import broken_layers
 from scripts.house.pages import broken_names
 from scripts.house.process_state import process_state
 from scripts.house.sizes import figures, too_long, with_one_importer
+from scripts.house.strictness import lax_core
 from scripts.house.texts import damaged_texts
 from scripts.house.tree import Module, read_tree
 
@@ -26,6 +27,7 @@ def broken_rules(modules: Mapping[str, Module]) -> Iterator[str]:
     yield from too_long(modules)
     yield from damaged_texts(modules)
     yield from process_state(modules)
+    yield from lax_core(modules)
     for folder, count in crowded_folders(modules).items():
         yield f"{folder} has {count} files: divide them by what they are about"
     for arrows in (package_imports(modules, in_functions=True), module_imports(modules, in_functions=False)):

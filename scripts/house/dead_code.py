@@ -6,7 +6,8 @@ vulture collects the definitions and the uses, in the folders that ``[tool.vultu
 alive, too, if programs or libraries use it from outside:
 
 - PyFlink has it (tests/data/pyflink-signatures.json), or a page of the documentation writes it as code;
-- a string names it, as the tables of factories and formats do ("millrace.connectors.kafka.kafka_table:KafkaFactory");
+- a string names it, as the tables of factories and formats do ("millrace.connectors.kafka.kafka_table:KafkaFactory"),
+  or as the tests of builders' methods do ("set_client_id_prefix");
 - a decorator hands it to a table of functions, of commands or of forms (``ignore_decorators`` of pyproject.toml);
 - it stands in ``called_from_outside.txt``, with the reason.
 """
@@ -34,11 +35,14 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "millrace"
 ALLOWED = Path(__file__).with_name("called_from_outside.txt")
 SIGNATURES = ROOT / "tests" / "data" / "pyflink-signatures.json"
+TABLES_OF_METHODS = (ROOT / "tests" / "connectors" / "test_builder_settings.py",)
+"""tests that call methods by name"""
 COMPATIBILITY = ROOT / "docs" / "pyflink-compatibility.md"
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _CODE = re.compile(r"```.*?```|`[^`\n]+`", re.DOTALL)
 _NAMING_STRING = re.compile(r"""["'](?:[\w.]+[.:])([A-Za-z_]\w*)["']""")
+_NAME_ALONE = re.compile(r"""["']([A-Za-z_]\w*)["']""")
 
 
 @dataclass(frozen=True)
@@ -48,7 +52,7 @@ class Allowed:
     files: str
     """a pattern of paths below src/millrace"""
     names: tuple[str, ...]
-    """patterns of names, or of kind and name, as in "variable:*\""""
+    """patterns of names, or of kind and name: ``variable:*``"""
     line: int
 
     def covers(self, path: str, item: Item) -> bool:
@@ -84,8 +88,10 @@ def names_used_outside() -> set[str]:
 
 
 def names_in_strings() -> set[str]:
-    """The names with which a string of the package ends after a dot or a colon."""
+    """The names with which a string of the package ends after a dot or a colon, and those of methods in tests."""
     found: set[str] = set()
+    for file in TABLES_OF_METHODS:
+        found.update(_NAME_ALONE.findall(file.read_text("utf-8")))
     for file in PACKAGE.rglob("*.py"):
         found.update(_NAMING_STRING.findall(file.read_text("utf-8")))
     return found

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from statistics import median
 
 from scripts.house.circles import in_circles, module_imports, package_imports
+from scripts.house.strictness import invariants, uses_of_any
 from scripts.house.tree import Module
 
 MAX_LINES = 900
@@ -46,4 +47,6 @@ def figures(modules: Mapping[str, Module]) -> dict[str, float]:
         "packages in circles, imports in functions counted": len(in_circles(packages)),
         "modules in circles, imports in functions counted": len(in_circles(module_imports(modules, in_functions=True))),
         "modules in circles": len(in_circles(module_imports(modules, in_functions=False))),
+        "uses of Any in annotations of checkpoint and runtime": uses_of_any(modules),
+        "invariants of checkpoint and runtime": invariants(modules),
     }

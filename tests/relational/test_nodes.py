@@ -69,7 +69,7 @@ def test_conditions_of_a_source_are_not_over_its_columns() -> None:
 
 
 def test_all_expressions_of_a_node_are_replaced() -> None:
-    rows = n.Values((), (n.Field("a", t.IntType()),))
+    rows = n.Values((n.Field("a", t.IntType()),), ())
     call = AggCall("SUM", (LITERAL,), t.IntType())
     node = n.Aggregate(rows, (0,), (call,), (n.Field("a", t.IntType()), n.Field("s", t.IntType())))
     changed = node.map_expressions(lambda each: Ref(0, t.IntType()))

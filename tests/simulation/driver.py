@@ -115,6 +115,7 @@ class Driver:
                 if failed:
                     self._world.touch("restart")
                     self.coordinator.restart()
+                    self.coordinator.validate()
                     beginning = None if beginning is None else self.coordinator.repeat(beginning)
                     failed = False
                 if self._restore is not None and beginning is not None:
@@ -146,6 +147,7 @@ class Driver:
         acks = self._cluster.run(plan)
         self._world.touch("taken over")
         self.coordinator.begun(plan, acks)
+        self.coordinator.validate()
         restore.compare_states(self.coordinator.states)
 
     def _epoch(self) -> None:
@@ -165,6 +167,7 @@ class Driver:
         world = self._world
         world.touch("plan")
         plan = self.coordinator.plan(True, savepoint)
+        self.coordinator.validate()
         world.promises.planned(self.job.job_id, plan.epoch)
         world.promises.bounded(plan, self.coordinator)
         compacting = [task for task, own in plan.tasks.items() if own.compact]
@@ -174,6 +177,7 @@ class Driver:
         self.epochs += 1
         world.touch("tasks done")
         result = self.coordinator.complete(plan, acks)
+        self.coordinator.validate()
         world.note(f"epoch {plan.epoch} is complete{'' if result.checkpoint is None else ', a checkpoint'}")
         world.touch("epoch complete")
         if result.checkpoint is not None and world.tidy:

@@ -86,7 +86,10 @@ class LocalEngine:
 
     def run_epoch(self, plan: EpochPlan) -> EpochResult:
         """Run one epoch through all stages, and let the coordinator judge it."""
-        return self.coordinator.complete(plan, self.run_tasks(plan))
+        self.coordinator.validate()
+        result = self.coordinator.complete(plan, self.run_tasks(plan))
+        self.coordinator.validate()
+        return result
 
     def run_tasks(self, plan: EpochPlan) -> list[TaskAck]:
         """Run the tasks of one epoch through all stages; returns their acknowledgements."""

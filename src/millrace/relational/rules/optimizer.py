@@ -1,13 +1,12 @@
-"""The optimiser: the rules that a plan goes through, in their order, ``optimise_streaming`` before it becomes a
-streaming program, ``optimise_batch`` before Spark runs it.
-
-Also the two rules about whole plans: GROUPING SETS for engines that know one set of keys, and plans that run as one
-job, whose equal parts become one node.
+"""The rules that a plan goes through, in their order: ``STREAMING`` before it becomes a streaming program, ``BATCH``
+before Spark runs it. And the two rules about whole plans: GROUPING SETS for engines that know one set of keys, and
+plans that run as one job, whose equal parts become one node.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
@@ -16,6 +15,7 @@ from millrace.relational.functions.registry import Surroundings
 from millrace.relational.nodes import Filter, Project, Rel, Watermark
 from millrace.relational.nodes.rel import expressions_of, transform
 from millrace.relational.rex import AggCall, Call, Literal, Ref, Rex, deep_calls
+from millrace.relational.rules import plan_check
 from millrace.relational.rules.column_pruning import prune_columns
 from millrace.relational.rules.filters_and_projections import (
     fold_constants,
@@ -251,39 +251,85 @@ def _read_columns(scan: n.Scan) -> tuple[int, ...]:
     return tuple(range(len(scan.columns))) if scan.projected is None else scan.projected
 
 
-# Streaming plans
+# Rules in their order
+
+Rule = Callable[[Rel, Surroundings], Rel]
+_CHECKED = os.environ.get(plan_check.VARIABLE) == "1"
+
+
+def _constants(plan: Rel, surroundings: Surroundings) -> Rel:
+    return fold_constants(plan, surroundings)
+
+
+def _constants_and_now(plan: Rel, surroundings: Surroundings) -> Rel:
+    return fold_constants(plan, surroundings, dynamic=True)
+
+
+def _top_n(plan: Rel, surroundings: Surroundings) -> Rel:
+    return transform(plan, top_n)
+
+
+def _no_watermarks(plan: Rel, surroundings: Surroundings) -> Rel:
+    return transform(plan, _without_watermark)
+
+
+def _ordered_joins(plan: Rel, surroundings: Surroundings) -> Rel:
+    return join_order(plan) if wants_order(surroundings.configuration) else plan
+
+
+def _of_plan(rule: Callable[[Rel], Rel]) -> Rule:
+    """A rule that looks at the plan alone."""
+
+    def run(plan: Rel, surroundings: Surroundings) -> Rel:
+        return rule(plan)
+
+    run.__name__ = rule.__name__
+    return run
+
+
+STREAMING: tuple[Rule, ...] = (
+    _constants,  # what depends on the clock is computed again for each row
+    _of_plan(merge_projections),
+    _top_n,
+    _of_plan(push_filters),
+    _ordered_joins,
+    _of_plan(prune_columns),
+    _of_plan(merge_projections),
+    _of_plan(attached_windows),
+    _of_plan(grouping_sets),
+    _of_plan(join_keys),
+)
+BATCH: tuple[Rule, ...] = (
+    _constants_and_now,
+    _no_watermarks,
+    _of_plan(merge_projections),
+    _of_plan(push_filters),
+    _ordered_joins,
+    _of_plan(prune_columns),
+    _of_plan(numbered_sets),
+    _of_plan(merge_projections),
+    _of_plan(push_into_sources),
+)
 
 
 @deep_calls()
 def optimise_streaming(plan: Rel, surroundings: Surroundings) -> Rel:
-    """Apply all rules for streaming: the plan gives the same changes of the same table."""
-    # Functions of the clock are computed for each row.
-    plan = fold_constants(plan, surroundings)
-    plan = merge_projections(plan)
-    plan = transform(plan, top_n)
-    plan = push_filters(plan)
-    if wants_order(surroundings.configuration):
-        plan = join_order(plan)
-    plan = prune_columns(plan)
-    plan = merge_projections(plan)
-    plan = attached_windows(plan)
-    plan = grouping_sets(plan)
-    return join_keys(plan)
-
-
-# Batch plans
+    """The plan as it is run: the same changes of the same table."""
+    return _through(STREAMING, plan, surroundings)
 
 
 @deep_calls()
 def optimise_batch(plan: Rel, surroundings: Surroundings) -> Rel:
-    """Apply all rules for batch: the plan gives the same rows, columns and names."""
-    plan = fold_constants(plan, surroundings, dynamic=True)
-    plan = merge_projections(transform(plan, _without_watermark))
-    plan = push_filters(plan)
-    if wants_order(surroundings.configuration):
-        plan = join_order(plan)
-    plan = numbered_sets(prune_columns(plan))
-    return push_into_sources(merge_projections(plan))
+    """The plan as it is run: the same rows, columns and names."""
+    return _through(BATCH, plan, surroundings)
+
+
+def _through(rules: Sequence[Rule], plan: Rel, surroundings: Surroundings) -> Rel:
+    for rule in rules:
+        before, plan = plan, rule(plan, surroundings)
+        if _CHECKED:
+            plan_check.check_rule(rule.__name__.lstrip("_"), before, plan)
+    return plan
 
 
 def _without_watermark(node: Rel) -> Rel:

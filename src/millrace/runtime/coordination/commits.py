@@ -48,6 +48,15 @@ class Commits:
                 self._writers[id].pop(_RESTORED, None)
                 self._writers[id][report.subtask] = report.writer_states
 
+    def validate(self) -> None:
+        """:raises AssertionError: a sink has states of writers that it cannot have."""
+        for id, (info, _) in self._committers.items():
+            subtasks = self._writers[id].keys()
+            known = {_RESTORED, *range(info.parallelism)}
+            assert subtasks <= known, f"{info.name}: writers {sorted(subtasks - known)} of {info.parallelism}"
+            alone = _RESTORED not in subtasks or len(subtasks) == 1
+            assert alone, f"{info.name}: restored states of writers are there besides those of its own writers"
+
     def before_recorded(self) -> None:
         """A checkpoint or savepoint is about to record the waiting committables: let the committers prepare them."""
         for id, (info, committer) in self._committers.items():

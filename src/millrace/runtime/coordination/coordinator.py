@@ -46,7 +46,7 @@ from millrace.runtime.operators.iteration import Loops, has_loops
 from millrace.runtime.operators.job_graph import JobGraph, OperatorInfo
 from millrace.runtime.operators.specs import Source
 from millrace.runtime.state.info import StateInfo, with_news
-from millrace.runtime.storage import StateStorage, TaskId, first_of_epoch
+from millrace.runtime.storage import StateStorage, TaskId, epoch_and_run, first_of_epoch
 
 __all__ = ["Coordinator", "EpochResult", "JobFailedError", "ProtocolError"]
 
@@ -192,6 +192,29 @@ class Coordinator:
     def report(self) -> MetricsReport:
         """All metrics of the job as they are now."""
         return self.reporter.report()
+
+    def validate(self) -> None:
+        """Check what must hold between any two calls; tests do so after each step of a job.
+
+        :raises AssertionError: something does not hold. The text says what, with the numbers.
+        """
+        self._chains.validate()
+        self._commits.validate()
+        for source in self._sources:
+            source.validate()
+        last, concluded = self._last, self._concluded
+        assert last is None or last < self._next_epoch, f"epoch {last} is complete and the next is {self._next_epoch}"
+        assert concluded is None or (last is not None and concluded <= last), f"{concluded} is recorded before {last}"
+        for task, chain in self._chains.tasks.items():
+            ran = epoch_and_run(chain.ran)[0]
+            assert ran <= (last or 0), f"task {task} has acknowledged epoch {ran}, and the last complete one is {last}"
+            discarded = self._discarded.get(task, 0)
+            assert discarded <= chain.first, (
+                f"task {task} needs epoch {chain.first}, files before {discarded} are deleted"
+            )
+        if not self._states.keys() <= {info.uid for info in self.job.operators}:
+            # States of operators that the program no longer has come with a checkpoint only.
+            assert self._begun, f"there are states of {sorted(self._states)}, and nothing has begun"
 
     def find_splits(self) -> None:
         """Let the sources discover their splits, so that missing input shows before anything runs."""

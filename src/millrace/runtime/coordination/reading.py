@@ -274,6 +274,24 @@ class ReadingState(SplitEnumeratorContext[Any]):
         if report.finished:
             self.finished.add(subtask)
 
+    def validate(self) -> None:
+        """:raises AssertionError: what is known of the subtasks contradicts itself."""
+        name, subtasks = self.info.name, set(range(self.info.parallelism))
+        for what, some in (
+            ("finished", self.finished),
+            ("without further splits", self.no_more),
+            ("with splits", self.splits.keys()),
+            ("with new splits", self._new.keys()),
+            ("held back", self._held_back),
+        ):
+            assert subtasks.issuperset(some), f"{name}: subtasks {sorted(some)} are {what}, there are {len(subtasks)}"
+        for subtask, (splits, messages) in self._sent.items():
+            new, said = len(self._new.get(subtask, ())), len(self._messages.get(subtask, ()))
+            assert splits <= new, f"{name} ({subtask}): {splits} splits are under way of {new} that it has to get"
+            assert messages <= said, f"{name} ({subtask}): {messages} events are under way of {said} that it has to get"
+        for subtask in self.finished:
+            assert not self.splits.get(subtask), f"{name} ({subtask}) has finished and reports splits that are left"
+
     def job_ended(self) -> None:
         """Let the enumerator clean up after the job's last checkpoint. Errors are only logged: the job's result is
         already final."""

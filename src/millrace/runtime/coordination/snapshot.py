@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from millrace.common.typeinfo import PickledBytesTypeInfo, TypeInformation
@@ -137,6 +138,23 @@ class TaskChain:
             if ack.delta_checksum is not None:
                 self._changes += b":%08x" % ack.delta_checksum
 
+    def validate(self) -> None:
+        """:raises AssertionError: the counters of the chain are not those of its files, or their order is wrong."""
+        files = self.files()
+        versions, sizes = [], 0
+        for version, size, _ in files.since():
+            versions.append(version)
+            sizes += size
+        # A task acknowledges each epoch once, whatever run of it that was.
+        epochs = [epoch_and_run(version)[0] for version in (self.whole, *versions)]
+        assert all(one < other for one, other in pairwise(epochs)), f"changes are not in order: {epochs}"
+        assert self.head == (versions[-1] if versions else self.whole), f"{self.head} is not the last version"
+        assert self.versions == len(versions), f"{self.versions} versions are counted, there are {len(versions)}"
+        assert self.delta_bytes == sizes, f"{self.delta_bytes} bytes of changes are counted, there are {sizes}"
+        assert self.added_bytes <= self.delta_bytes, f"{self.added_bytes} of {self.delta_bytes} bytes are additions"
+        assert self.ran >= self.head, f"run {self.ran} counts, and version {self.head} is there already"
+        assert self.whole == INITIAL or self.whole_bytes is not None, f"the whole state {self.whole} has no size"
+
     def files(self) -> TaskFiles:
         changes = self._changes.decode().lstrip()
         return TaskFiles(self.whole, self.whole_bytes, self.delta_bytes, changes, self.whole_checksum)
@@ -147,6 +165,17 @@ class Chains:
 
     def __init__(self, tasks: Iterable[TaskId]) -> None:
         self.tasks: dict[TaskId, TaskChain] = {task: TaskChain() for task in tasks}
+
+    def validate(self) -> None:
+        """:raises AssertionError: the chain of a task contradicts itself, or too many tasks would be compacted."""
+        for task, chain in self.tasks.items():
+            try:
+                chain.validate()
+            except AssertionError as error:
+                raise AssertionError(f"task {task}: {error}") from None
+        compacted = self.to_compact()
+        most = max(1, len(self.tasks) // TOGETHER)
+        assert len(compacted) <= most, f"{len(compacted)} tasks write their whole state in one epoch, not {most}"
 
     def restore(self, files: Mapping[TaskId, TaskFiles]) -> None:
         """Continue from these files."""
