@@ -122,6 +122,10 @@ def _fact(option: ConfigOption[Any], values: str = "") -> Fact:
     return Fact(option.key, f"enum:{values}" if values else _TYPES[option.convert], default_text(option))
 
 
+def _facts(*options: ConfigOption[Any]) -> tuple[Fact, ...]:
+    return tuple(map(_fact, options))
+
+
 def default_of(option: ConfigOption[T]) -> T:
     """The default of an option that has one."""
     assert option.default is not None, f"{option.key} has no default"
@@ -138,19 +142,15 @@ def default_text(option: ConfigOption[Any]) -> str:
     return f"{default // _MIB} mb" if option.convert is config_values.to_bytes_count else str(default)
 
 
-_VALUES = {
-    EPOCH_EXECUTION.key: f"{SPARK_JOBS}|{RESIDENT}|{FLOW}",
-    MATCH_SEMANTICS.key: "flink|standard",
-    SQL_OUTPUT.key: "screen|csv|json|arrow",
-    OUTPUT_LEVEL.key: "DEBUG|INFO|WARNING|ERROR|CRITICAL",
-    AUTH.key: "TOKEN|NONE",
-}
-"""key -> all its values, where they are few"""
-OWN_OPTIONS: tuple[ConfigOption[Any], ...] = (
-    MASTER, EPOCH_INTERVAL, EPOCH_RECORDS, EPOCH_MILLIS, EPOCH_TIMEOUT, EPOCH_EXECUTION,
-    STATE_DIRECTORY, STATE_TRUST_DIRECTORY,
-    EVERY_CHANGE, NEW_CALLS_BEGIN_EMPTY, MATCH_SEMANTICS, SQL_OUTPUT, SQL_READS_FILES,
-    OUTPUT_LEVEL, OUTPUT_LINES, LOG_FILE_BYTES,
-    ALLOWED_HOSTS, CERTIFICATE, PRIVATE_KEY, AUTH, PROTECT_READS, YARN_CANCEL,
-)  # fmt: skip
-OWN_FACTS = tuple(_fact(option, _VALUES.get(option.key, "")) for option in OWN_OPTIONS)
+OWN_FACTS = (
+    *_facts(MASTER, EPOCH_INTERVAL, EPOCH_RECORDS, EPOCH_MILLIS, EPOCH_TIMEOUT),
+    _fact(EPOCH_EXECUTION, f"{SPARK_JOBS}|{RESIDENT}|{FLOW}"),
+    *_facts(STATE_DIRECTORY, STATE_TRUST_DIRECTORY),
+    *_facts(EVERY_CHANGE, NEW_CALLS_BEGIN_EMPTY, SQL_READS_FILES),
+    _fact(MATCH_SEMANTICS, "flink|standard"),
+    _fact(SQL_OUTPUT, "screen|csv|json|arrow"),
+    _fact(OUTPUT_LEVEL, "DEBUG|INFO|WARNING|ERROR|CRITICAL"),
+    *_facts(OUTPUT_LINES, LOG_FILE_BYTES),
+    *_facts(ALLOWED_HOSTS, CERTIFICATE, PRIVATE_KEY, PROTECT_READS, YARN_CANCEL),
+    _fact(AUTH, "TOKEN|NONE"),
+)
