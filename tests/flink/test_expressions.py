@@ -73,6 +73,7 @@ def test_in_streaming(start: int) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.draw(2)
 @pytest.mark.parametrize("start", STARTS)
 def test_in_batch(start: int, spark: SparkSession) -> None:
     texts = TEXTS[start : start + SIZE]

@@ -44,6 +44,7 @@ def fails_in_batch(sql: str, spark: SparkSession) -> bool:
 
 
 @pytest.mark.spark
+@pytest.mark.draw(3)
 @pytest.mark.parametrize("sql", BOTH)
 def test_both_modes_give_one_table(sql: str, spark: SparkSession) -> None:
     told = difference(sql, spark)

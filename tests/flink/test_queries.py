@@ -157,6 +157,7 @@ def test_in_streaming(start: int) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.draw(3)
 @pytest.mark.parametrize("sql", BATCHED)
 def test_in_batch(sql: str, spark: SparkSession) -> None:
     check(sql, batch_difference(sql, spark), BATCH_QUERIES)

@@ -97,6 +97,7 @@ def events() -> list[tuple[int, int, int]]:
     return found
 
 
+@pytest.mark.slow
 def test_what_waits_is_neither_lost_nor_doubled_and_of_a_key_one_row_stays(tmp_path: Path) -> None:
     zone = "SET 'table.local-time-zone' = 'UTC'"
     run = Statements(tmp_path, zone, EVENTS, WINDOWS, FIRST, SLOWLY, INSERTS)

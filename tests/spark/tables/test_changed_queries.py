@@ -17,7 +17,10 @@ from millrace.common import Row, RowKind
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(400)]
 
 
-@pytest.mark.parametrize("is_killed", [False, True], ids=["", "killed while it is restored"])
+@pytest.mark.parametrize(
+    "is_killed",
+    [pytest.param(False, marks=pytest.mark.slow, id="untouched"), pytest.param(True, id="killed while it is restored")],
+)
 def test_a_changed_query_on_three_executors(is_killed: bool, tmp_path: Path) -> None:
     """An executor is killed, and the process of a task when it begins once more."""
     before, after, places = MAPPED["a full join of groups"]
