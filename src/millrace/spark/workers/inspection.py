@@ -152,7 +152,7 @@ def _is_ours(module: str) -> bool:
 
 
 def _is_below_tasks(module: str) -> bool:
-    return module.startswith(("threading", "millrace.spark."))
+    return module.startswith(("threading", "millrace.spark.", "millrace.util.threads"))
 
 
 PATIENCE_SECONDS = 10.0
