@@ -40,7 +40,7 @@ PYTHON_PROBLEM = $(shell \
 .DEFAULT_GOAL := help
 # `java` is to answer before `venv` starts a long installation, also under -j.
 .NOTPARALLEL:
-.PHONY: night docs docs-run gallery help java venv demo demo-kafka demo-search demo-cdc test check lint unit services kafka conformance connectors crash crash-cluster crash-kafka cluster flink random versions soak bench compatibility configuration tables errors pictures clean flink-rest rest crash-cdc dist tpc
+.PHONY: durations night docs docs-run gallery help java venv demo demo-kafka demo-search demo-cdc test check lint unit services kafka conformance connectors crash crash-cluster crash-kafka cluster flink random versions soak bench compatibility configuration tables errors pictures clean flink-rest rest crash-cdc dist tpc
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' Makefile
@@ -73,7 +73,12 @@ night: java venv $(ARCHIVE) ## everything, with new seeds: whole families, kills
 	$(BIN)/python -m pytest -m "services" $(ARGS) $(NONE_IS_FINE)
 	$(MAKE) crash crash-cluster random
 
-check: lint unit ## lint, types and the tests that need no Java: a quarter of an hour on two cores
+check: lint ## what a change needs: lint, types, and the tests without Java of what has changed, within two minutes
+	@$(BIN)/python -m scripts.rings $(ARGS)
+
+durations: venv ## measure how long the tests without Java take, for `make check`
+	$(BIN)/python -m pytest -q -m "not spark and not services and not slow" -n auto --junitxml=build/tests.xml
+	$(BIN)/python -m scripts.rings.record build/tests.xml
 
 gallery: java venv $(ARCHIVE) ## the programs of examples/gallery by their commands, on a local Spark
 	$(BIN)/python -m pytest -m slow tests/examples/test_gallery.py $(ARGS)

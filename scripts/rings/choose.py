@@ -1,0 +1,103 @@
+"""Chooses test files for a change: those that changed, and those that import changed modules, the nearest first."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from scripts.house.circles import module_imports
+from scripts.house.tree import PACKAGE, Module
+
+FAR = 3
+"""imports between a changed module and what a test imports, at most"""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Test files to run, and those that there is no time for."""
+
+    taken: tuple[str, ...]
+    left: tuple[str, ...]
+    seconds: float
+    """of the files taken, by their recorded durations"""
+
+
+def changed_files(root: Path, since: str | None) -> list[str]:
+    """Files that differ from a revision; without one those that differ from HEAD, else those of the last commit."""
+    found = _git(root, "diff", "--name-only", since or "HEAD") + _git(root, "ls-files", "-o", "--exclude-standard")
+    return found or _git(root, "diff", "--name-only", "HEAD~1")
+
+
+def _git(root: Path, *arguments: str) -> list[str]:
+    done = subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True, check=True)
+    return done.stdout.split()
+
+
+def imports_of_tests(root: Path) -> dict[str, set[str]]:
+    """Test file -> modules of the package that it names in an import."""
+    return {
+        file.relative_to(root).as_posix(): set(_named(ast.parse(file.read_text("utf-8"))))
+        for file in sorted((root / "tests").rglob("test_*.py"))
+    }
+
+
+def _named(tree: ast.Module) -> Iterable[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(PACKAGE):
+            yield str(node.module)
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name.startswith(PACKAGE))
+
+
+def distances(changed: Iterable[str], modules: Mapping[str, Module]) -> dict[str, int]:
+    """Module -> how many imports lie between it and a changed one, up to ``FAR``."""
+    importers: dict[str, set[str]] = {name: set() for name in modules}
+    for name, targets in module_imports(modules, in_functions=True).items():
+        for target in targets:
+            importers[target].add(name)
+    found = dict.fromkeys(changed, 0)
+    edge = set(found)
+    for distance in range(1, FAR + 1):
+        edge = {upper for name in edge for upper in importers.get(name, ())} - found.keys()
+        found |= dict.fromkeys(edge, distance)
+    return found
+
+
+def choose(
+    changed: Iterable[str],
+    modules: Mapping[str, Module],
+    tests: Mapping[str, set[str]],
+    durations: Mapping[str, float],
+    budget: float,
+) -> Choice:
+    """The test files for changed files: changed ones always, then by distance and duration while the budget lasts.
+
+    :param changed: paths from the root.
+    :param budget: seconds that all tests taken may need together.
+    """
+    own = [name for name in changed if name in tests]
+    names = {_module(name) for name in changed if name.startswith("src/")}
+    near = distances(names & modules.keys(), modules)
+    far = {
+        file: min(near[name] for name in imported if name in near)
+        for file, imported in tests.items()
+        if file not in own and not near.keys().isdisjoint(imported)
+    }
+    taken, left, seconds = list(own), [], sum(durations.get(name, 0.2) for name in own)
+    for file in sorted(far, key=lambda name: (far[name], durations.get(name, 0.2), name)):
+        needed = durations.get(file, 0.2)
+        if seconds + needed <= budget:
+            taken.append(file)
+            seconds += needed
+        else:
+            left.append(file)
+    return Choice(tuple(taken), tuple(left), seconds)
+
+
+def _module(path: str) -> str:
+    name = path.removeprefix("src/").removesuffix(".py").replace("/", ".")
+    return name.removesuffix(".__init__")
