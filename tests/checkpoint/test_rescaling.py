@@ -40,6 +40,8 @@ from millrace.datastream.window import (
     TumblingEventTimeWindows,
 )
 
+pytestmark = pytest.mark.draw(3)
+
 COUNT = 90
 KEYS = 11
 

@@ -41,7 +41,7 @@ KINDS = {
 }
 
 
-@pytest.mark.draw(2)
+@pytest.mark.draw(4)
 @pytest.mark.parametrize("first", range(0, SEEDS, BLOCK), ids=lambda first: f"seeds-{first}-{first + BLOCK - 1}")
 def test_whatever_goes_wrong_every_record_counts_once(first: int) -> None:
     happened: Counter[str] = Counter()

@@ -5,10 +5,13 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
 from tests.endings import now_and_then, small_pieces
 from tests.table.programs.parameters import streaming_programs
 from tests.table.programs.program import Program
 from tests.table.programs.running import announced, as_one, bound, draw_for, expected, final_table, streamed
+
+pytestmark = pytest.mark.draw(2)
 
 
 @streaming_programs
