@@ -2,7 +2,7 @@
 
 Ring 1, ``make check``, is what a change needs. Ring 2, ``make test`` and CI, takes all tests but of families that are
 marked ``draw(n)``, of which it takes every n-th, the same ones each time. Ring 3, ``make night``, takes all of them and
-what is marked ``slow``. A test that is named on the command line of pytest always runs.
+what is marked ``slow``. A test without parameters is no family: it always runs.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ def drawn(items: list[pytest.Item]) -> tuple[list[pytest.Item], list[pytest.Item
     left: list[pytest.Item] = []
     for item in items:
         marker = item.get_closest_marker("draw")
-        (taken if marker is None or is_drawn(item.nodeid, marker.args[0]) else left).append(item)
+        is_of_family = marker is not None and hasattr(item, "callspec")
+        (left if is_of_family and not is_drawn(item.nodeid, marker.args[0]) else taken).append(item)
     return taken, left
 
 

@@ -13,6 +13,9 @@ ROOT = Path(__file__).parents[2]
 FAMILY = """
 import pytest
 
+@pytest.mark.draw(1000000)
+def test_alone(): pass
+
 @pytest.mark.draw(3)
 @pytest.mark.parametrize("number", range(300))
 def test_family(number): pass
@@ -35,7 +38,8 @@ def test_ring_2_takes_a_draw_of_a_family_and_the_rest_whole(tmp_path: Path) -> N
     (tmp_path / "test_family.py").write_text(FAMILY)
     everything = collected(tmp_path, "3")
     drawn = collected(tmp_path, "2")
-    assert len(everything) == 307
+    assert len(everything) == 308
+    assert "test_alone" in drawn
     assert set(drawn) < set(everything)
     assert sum(name.startswith("test_others") for name in drawn) == 7
     assert 60 <= sum(name.startswith("test_family") for name in drawn) <= 140
