@@ -6,7 +6,10 @@ import copy
 import pickle
 import subprocess
 import sys
-from collections.abc import Mapping
+import threading
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import FrozenInstanceError, dataclass, field, fields, is_dataclass, replace
 from typing import Any, ClassVar
 
@@ -14,6 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from millrace.util import record
 from millrace.util.record import Record
 
 
@@ -173,3 +177,34 @@ def test_slots_below_a_record() -> None:
         y: int
 
     assert (Slotted(1, 2).x, Slotted(1, 2).y) == (1, 2)
+
+
+def test_threads_that_make_the_first_instances_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Base(Record):
+        a: int
+
+    class Used(Base):
+        b: int = 2
+
+    begun, compiled = threading.Event(), []
+
+    def slowly(**options: Any) -> Callable[[type], type]:
+        def compile_it(kind: type) -> type:
+            compiled.append(kind)
+            begun.set()
+            time.sleep(0.05)  # while the others ask for instances
+            made: type = dataclass(**options)(kind)
+            return made
+
+        return compile_it
+
+    def use() -> Used:
+        begun.wait(10)
+        return Used(1)
+
+    monkeypatch.setattr(record, "dataclass", slowly)
+    with ThreadPoolExecutor(8) as pool:
+        later = [pool.submit(use) for _ in range(7)]
+        assert pool.submit(lambda: Used(1)).result(10) == Used(1)
+        assert [each.result(10) for each in later] == [Used(1)] * 7
+    assert compiled == [Base, Used]

@@ -7,6 +7,7 @@ wait for that of some 300 kinds of syntax and plan nodes, of which a query has t
 from __future__ import annotations
 
 from dataclasses import Field, dataclass, field
+from threading import RLock
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 if TYPE_CHECKING:
@@ -23,6 +24,10 @@ __all__ = ["Record"]
 R = TypeVar("R", bound="Record")
 
 _FIELDS = "__dataclass_fields__"
+_COMPILED = "__record_is_compiled__"
+"""attribute of a class whose methods are all there; its fields are there before them"""
+_compiling = RLock()
+"""Threads may ask for the first instances of a class at the same time, as sessions of a gateway do."""
 
 
 class _FieldsWhenAsked:
@@ -31,7 +36,7 @@ class _FieldsWhenAsked:
     def __get__(self, instance: object, owner: type[Record]) -> dict[str, Field[Any]]:
         if owner is Record:
             raise AttributeError(_FIELDS)  # which keeps ``dataclass`` from taking it for a base with fields
-        _complete(owner)  # replaces this attribute of the class
+        _compile(owner)  # replaces this attribute of the class
         found: dict[str, Field[Any]] = owner.__dict__[_FIELDS]
         return found
 
@@ -50,24 +55,24 @@ class Record:
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        # Its own: it would else find the fields of a base that is complete already. A class that ``dataclass`` makes
+        # Its own: it would else find the fields of a base that is compiled already. A class that ``dataclass`` makes
         # once more, for slots, has its fields.
         if _FIELDS not in cls.__dict__:
             cls.__dataclass_fields__ = Record.__dict__[_FIELDS]
 
     def __new__(cls: type[R], *values: Any, **named: Any) -> R:
         # Python looks for ``__init__`` after this; unpickling and ``copy`` come here as well.
-        if not _is_complete(cls):
-            _complete(cls)
+        if _COMPILED not in cls.__dict__:
+            _compile(cls)
         return object.__new__(cls)
 
 
-def _is_complete(kind: type[Record]) -> bool:
-    return not isinstance(kind.__dict__[_FIELDS], _FieldsWhenAsked)
-
-
-def _complete(kind: type[Record]) -> None:
+def _compile(kind: type[Record]) -> None:
     """Compile the dataclass methods of a class and its bases, bases first."""
-    for each in reversed(kind.__mro__):
-        if issubclass(each, Record) and each is not Record and not _is_complete(each):
-            dataclass(frozen=True)(each)
+    with _compiling:
+        for each in reversed(kind.__mro__):
+            if issubclass(each, Record) and each is not Record and _COMPILED not in each.__dict__:
+                # A class with the decorator is compiled since it was made.
+                if isinstance(each.__dict__[_FIELDS], _FieldsWhenAsked):
+                    dataclass(frozen=True)(each)
+                setattr(each, _COMPILED, True)
