@@ -30,12 +30,12 @@ def badly_written(root: Path = ROOT) -> Iterator[str]:
     since = _since(root)
     if _has(root, since):
         commits = ["HEAD", f"^{since}"]
-    elif _git(root, "rev-parse", "--is-shallow-repository").strip() == "true":
+    elif git(root, "rev-parse", "--is-shallow-repository").strip() == "true":
         commits = ["HEAD"]
     else:
         yield f"pyproject.toml: commits-since = {since!r} names no commit of this repository"
         return
-    log = _git(root, "log", "--no-merges", "--reverse", "--format=%h%x00%s%x00%b%x01", *commits)
+    log = git(root, "log", "--no-merges", "--reverse", "--format=%h%x00%s%x00%b%x01", *commits)
     for entry in filter(None, (each.strip("\n") for each in log.split("\x01"))):
         commit, subject, body = entry.split("\x00")
         for problem in problems_of(subject, body):
@@ -61,6 +61,7 @@ def _has(root: Path, commit: str) -> bool:
     return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
-def _git(root: Path, *arguments: str) -> str:
+def git(root: Path, *arguments: str) -> str:
+    """What a command of git prints."""
     command = ["git", "-C", str(root), *arguments]
     return subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=True).stdout

@@ -79,10 +79,10 @@ def _read(file: Path, source: Path, names: set[str]) -> Module:
     tree = ast.parse(text, str(file))
     name = module_name(file, source)
     package = name if file.name == "__init__.py" else name.rpartition(".")[0]
-    return Module(name, file, text, tree, tuple(_imports(tree, package, names)))
+    return Module(name, file, text, tree, tuple(imports_of(tree, package, names)))
 
 
-def _imports(tree: ast.Module, package: str, names: set[str]) -> Iterator[Import]:
+def imports_of(tree: ast.Module, package: str, names: set[str]) -> Iterator[Import]:
     """Imports with absolute names; ``if TYPE_CHECKING`` is left out."""
     waiting: list[tuple[ast.AST, bool]] = [(tree, False)]
     while waiting:

@@ -27,7 +27,8 @@ def main() -> int:
     changed = changed_files(ROOT, given.since)
     durations = json.loads(DURATIONS.read_text())
     processors = os.cpu_count() or 1
-    choice = choose(changed, read_tree(), imports_of_tests(ROOT), durations, given.seconds * processors)
+    modules = read_tree()
+    choice = choose(changed, modules, imports_of_tests(ROOT, modules), durations, given.seconds * processors)
     print(f"{len(changed)} files have changed: {len(choice.taken)} test files, about {choice.seconds:.0f} s of tests")
     if choice.left:
         print(f"{len(choice.left)} more import what has changed and run with make test, as {choice.left[0]}")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-import subprocess
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from scripts.house.circles import module_imports
-from scripts.house.tree import PACKAGE, Module
+from scripts.house.commits import git
+from scripts.house.tree import Module, imports_of
 
 FAR = 3
 """imports between a changed module and what a test imports, at most"""
@@ -27,30 +27,18 @@ class Choice:
 
 def changed_files(root: Path, since: str | None) -> list[str]:
     """Files that differ from a revision; without one those that differ from HEAD, else those of the last commit."""
-    found = _git(root, "diff", "--name-only", since or "HEAD") + _git(root, "ls-files", "-o", "--exclude-standard")
-    return found or _git(root, "diff", "--name-only", "HEAD~1")
+    found = git(root, "diff", "--name-only", since or "HEAD") + git(root, "ls-files", "-o", "--exclude-standard")
+    return (found or git(root, "diff", "--name-only", "HEAD~1")).split()
 
 
-def _git(root: Path, *arguments: str) -> list[str]:
-    done = subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True, check=True)
-    return done.stdout.split()
-
-
-def imports_of_tests(root: Path) -> dict[str, set[str]]:
-    """Test file -> modules of the package that it names in an import."""
+def imports_of_tests(root: Path, modules: Mapping[str, Module]) -> dict[str, set[str]]:
+    """Test file -> modules of the package that it imports."""
     return {
-        file.relative_to(root).as_posix(): set(_named(ast.parse(file.read_text("utf-8"))))
+        file.relative_to(root).as_posix(): {
+            each.target for each in imports_of(ast.parse(file.read_text("utf-8")), "tests", set(modules))
+        }
         for file in sorted((root / "tests").rglob("test_*.py"))
     }
-
-
-def _named(tree: ast.Module) -> Iterable[str]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(PACKAGE):
-            yield str(node.module)
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
-        elif isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names if alias.name.startswith(PACKAGE))
 
 
 def distances(changed: Iterable[str], modules: Mapping[str, Module]) -> dict[str, int]:

@@ -1,9 +1,9 @@
-"""What runs jobs: the engine, as programs see it. Spark's is the entry point ``spark``; tests may use another one."""
+"""The engine as programs see it: what runs jobs. Spark's is the entry point ``spark``."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol
 
 from millrace.util.plugins import ENGINES, load
@@ -29,25 +29,10 @@ class Engine(Protocol):
         """What runs, explains and converts plans in batch mode: ``table.sessions.session.Engine``."""
 
 
-_chosen: list[Engine] = []
-
-
 def engine() -> Engine:
-    """The engine that jobs of this process run on: the one chosen last, else Spark's.
+    """The engine that the jobs of programs run on.
 
     :raises LookupError: Millrace is not installed.
     """
-    if _chosen:
-        return _chosen[-1]
     found: Engine = load(ENGINES, "spark")()
     return found
-
-
-@contextmanager
-def using(chosen: Engine) -> Iterator[None]:
-    """Run jobs on another engine within the block, in all threads of the process."""
-    _chosen.append(chosen)
-    try:
-        yield
-    finally:
-        _chosen.remove(chosen)

@@ -99,11 +99,20 @@ def checked_class(found: Any, base: type[T], option: str) -> type[T]:
     return found
 
 
-def class_named(module: ModuleType, base: type[T], identifier: str) -> type[T]:
-    """The subclass of ``base`` in a module whose ``identifier`` this is: a factory that is found by its module's name.
+def made_at(place: str, base: type[T], identifier: str) -> T:
+    """Make what a registry names: ``module:Class``, or a module alone, whose class with this ``identifier`` is meant.
 
-    :raises LookupError: the module has none.
+    :param base: what the class has to be a subclass of.
+    :raises LookupError: the module has no such class.
     """
+    module, _, attribute = place.partition(":")
+    found = import_module(module)
+    made = getattr(found, attribute)() if attribute else _class_with(found, base, identifier)()
+    assert isinstance(made, base)
+    return made
+
+
+def _class_with(module: ModuleType, base: type[T], identifier: str) -> type[T]:
     for each in vars(module).values():
         if isinstance(each, type) and issubclass(each, base) and getattr(each, "identifier", None) == identifier:
             return each

@@ -39,8 +39,7 @@ def load(group: str, name: str) -> Any:
     return found.load()
 
 
-@cache
-def points(group: str) -> Mapping[str, EntryPoint]:
+def points(group: str) -> dict[str, EntryPoint]:
     """Name -> entry point, of all installed packages."""
     return {point.name: point for point in entry_points(group=group)}
 

@@ -13,6 +13,7 @@ from millrace.formats.tables.raw_format import RawFormatFactory
 from millrace.relational import types as t
 from millrace.relational.nodes import Field
 from millrace.relational.sources import ALL_KINDS, INSERT_ONLY, FormatContext
+from millrace.util import plugins
 from millrace.util.exceptions import TableException
 
 OF_ROWS = ["avro", "csv", "json", "raw"]
@@ -46,7 +47,7 @@ class OtherFormatFactory(RawFormatFactory):
 
 def test_formats_of_installed_packages(monkeypatch: pytest.MonkeyPatch) -> None:
     point = EntryPoint("other", f"{__name__}:OtherFormatFactory", format_options.ENTRY_POINTS)
-    monkeypatch.setattr(format_options, "entry_points", lambda group: [point] if group == "millrace.formats" else [])
+    monkeypatch.setattr(plugins, "entry_points", lambda group: [point] if group == "millrace.formats" else [])
     format_options._installed.cache_clear()
     try:
         assert "other" in format_options.format_names()

@@ -6,15 +6,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib import import_module, resources
-from importlib.metadata import entry_points
+from importlib import resources
 from typing import Any
 
 from millrace.formats.tables.text_columns import ISO, SQL, TimeForm
 from millrace.relational.sources import FormatContext, FormatFactory
 from millrace.relational.types import DataType
 from millrace.util.exceptions import TableException
-from millrace.util.names import class_named, did_you_mean
+from millrace.util.names import did_you_mean, made_at
+from millrace.util.plugins import points
 from millrace.util.secrets import mask
 
 IGNORE = "ignore-parse-errors"
@@ -147,7 +147,7 @@ _BUILT_IN = {
 
 @cache
 def _installed() -> dict[str, str]:
-    return {point.name: point.value for point in entry_points(group=ENTRY_POINTS)}
+    return {point.name: point.value for point in points(ENTRY_POINTS).values()}
 
 
 @cache
@@ -175,11 +175,7 @@ def format_factory(identifier: str, table: str) -> FormatFactory:
             f"table {table}: there is no format '{identifier}'{did_you_mean(identifier, known)}; there are "
             f"{', '.join(known)}"
         )
-    module, _, attribute = place.partition(":")
-    found = import_module(module)
-    made = getattr(found, attribute)() if attribute else class_named(found, FormatFactory, identifier)()
-    assert isinstance(made, FormatFactory)
-    return made
+    return made_at(place, FormatFactory, identifier)
 
 
 def format_options(

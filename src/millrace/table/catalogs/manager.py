@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import entry_points
 
 from millrace.table.catalogs.catalog import Catalog
 from millrace.table.catalogs.file_catalog import FileCatalog
@@ -17,6 +16,7 @@ from millrace.table.catalogs.objects import CatalogBaseTable, CatalogFunction, C
 from millrace.table.values.program_errors import problem
 from millrace.util.exceptions import CatalogException, TableAlreadyExistException
 from millrace.util.names import did_you_mean
+from millrace.util.plugins import points
 
 
 @dataclass(frozen=True)
@@ -250,7 +250,7 @@ def create_catalog(manager: CatalogManager, name: str, options: Mapping[str, str
     :raises TableException: an unknown type, or options that it does not have.
     """
     kind = options.get("type")
-    installed = {point.name: point for point in entry_points(group=ENTRY_POINTS)}
+    installed = points(ENTRY_POINTS)
     if kind in _BUILT_IN:
         make, known = _BUILT_IN[kind]
         for option in options:

@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from importlib import import_module, resources
-from importlib.metadata import entry_points
+from importlib import resources
 
 from millrace.connectors.extras import missing_extra_of_table
 from millrace.relational.sources import MAX_JUMP, NULL_TIMES, TableFactory
 from millrace.table.values.program_errors import problem
-from millrace.util.names import class_named, close_to, did_you_mean
+from millrace.util.names import close_to, did_you_mean, made_at
+from millrace.util.plugins import points
 
 # Connectors that Millrace does not have
 
@@ -299,7 +299,7 @@ class Connectors:
             meant = nearest(name) or did_you_mean(name, known)
             raise problem(f"table {table}: there is no connector '{name}'{meant}; there are {', '.join(known)}")
         if (other := factory.stands_in(options)) is not None:
-            factory = _made(_BEHIND[other], other)
+            factory = made_at(_BEHIND[other], TableFactory, other)
         _check(factory, options, table)
         missing = missing_extra_of_table(factory.identifier, type(factory).__module__, options)
         if missing is not None:
@@ -312,7 +312,7 @@ class Connectors:
         if self._above is not None:
             return self._above._factory(name)
         place = built_in().get(name) or _installed().get(name) or _REFUSED.get(name)
-        return None if place is None else _made(place, name)
+        return None if place is None else made_at(place, TableFactory, name)
 
 
 @cache
@@ -328,14 +328,6 @@ def built_in() -> dict[str, str]:
         if each.name not in listed and each.joinpath(f"{each.name}_table.py").is_file()
     }
     return {**_BUILT_IN, **found}
-
-
-def _made(place: str, name: str) -> TableFactory:
-    module, _, attribute = place.partition(":")
-    found = import_module(module)
-    made = getattr(found, attribute)() if attribute else class_named(found, TableFactory, name)()
-    assert isinstance(made, TableFactory)
-    return made
 
 
 EVERYWHERE = Connectors()
@@ -360,7 +352,7 @@ def factory_of(options: Mapping[str, str], table: str) -> TableFactory:
 
 @cache
 def _installed() -> dict[str, str]:
-    return {point.name: point.value for point in entry_points(group=ENTRY_POINTS)}
+    return {point.name: point.value for point in points(ENTRY_POINTS).values()}
 
 
 def _misspelt(missing: Sequence[str], given: Iterable[str]) -> str:
