@@ -29,8 +29,6 @@ PROCESS_WIDE = {
 """module -> what its variables hold"""
 ENGINE = ("checkpoint", "connectors", "formats", "runtime", "spark.jobs")
 """packages whose threads work for a job"""
-OF_THE_PROCESS: frozenset[str] = frozenset()
-"""modules of these packages with threads that serve all jobs"""
 
 
 def process_state(modules: Mapping[str, Module]) -> Iterator[str]:
@@ -48,7 +46,7 @@ def process_state(modules: Mapping[str, Module]) -> Iterator[str]:
 
 
 def _is_of_engine(name: str) -> bool:
-    return name not in OF_THE_PROCESS and name.startswith(tuple(f"millrace.{package}." for package in ENGINE))
+    return name.startswith(tuple(f"millrace.{package}." for package in ENGINE))
 
 
 def _is_plain_thread(call: ast.Call) -> bool:

@@ -32,7 +32,6 @@ from millrace.datastream import KeyedProcessFunction, MapFunction, RuntimeContex
 from millrace.datastream.state import ValueStateDescriptor
 from millrace.metrics.report import CounterSnapshot
 from millrace.spark.workers import frames, pipe
-from millrace.spark.workers import pipe as handover
 from millrace.spark.workers import processes as place
 from millrace.spark.workers.pipe import SCHEMA, BatchWriter, ExactReader, OwnerLostError, read_batches
 from millrace.util.folders import NotPrivateError
@@ -246,7 +245,7 @@ def test_an_owner_works_on_the_workers_own_connection(
     jvm, worker = socket.socketpair()
     end = b"\xff\xff\xff\xfc"
     infile, outfile = worker.makefile("rb", 65536), worker.makefile("wb", 65536)
-    monkeypatch.setattr(handover, "_files", (infile, outfile))
+    monkeypatch.setattr(pipe, "_files", (infile, outfile))
     job = counting_job(tmp_path / "job")
     order = job.coordinator.plan()
     rows = pa.RecordBatch.from_arrays([pa.array([0])], ["id"])

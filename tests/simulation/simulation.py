@@ -22,7 +22,6 @@ from tests.simulation.programs import PROGRAMS
 from tests.simulation.world import World
 
 from millrace.checkpoint import directory, restore, snapshot_files
-from millrace.checkpoint import directory as home
 from millrace.common.jobs import JobStatus
 from millrace.connectors.file_system import file_committer, file_writer, part_files
 from millrace.connectors.file_system.part_files import is_of
@@ -35,7 +34,7 @@ from millrace.spark.jobs import requests
 from millrace.spark.workers import orders
 
 MOST_DRIVERS = 60
-FOLDERS = (home, restore, snapshot_files, requests)
+FOLDERS = (directory, restore, snapshot_files, requests)
 """Modules that open folders by their URIs."""
 MEASURING = (source, task_figures, wiring)
 """Modules whose pieces, or what is read by what they take, would depend on the time that this takes."""

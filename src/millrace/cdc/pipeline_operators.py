@@ -27,7 +27,6 @@ from millrace.connectors.cdc.events import TableId, TableSchema
 from millrace.relational.functions.casting import SignatureError, cast_to, explicit_cast
 from millrace.relational.functions.evaluate import Evaluator, repeat
 from millrace.relational.functions.registry import Surroundings
-from millrace.relational.functions.registry import Surroundings as Around
 from millrace.relational.rex import Literal, Ref, Rex
 from millrace.relational.rows import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE, Rows, concat, record_batch
 from millrace.relational.type_table import arrow_type
@@ -226,7 +225,7 @@ class Transforming(FlatMapFunction):
             for sink in self._to(value.table):
                 yield Routed(sink, value.table, value)
             return
-        around = Around(len(value.rows), self._around.zone, time.time_ns() // 1000)
+        around = Surroundings(len(value.rows), self._around.zone, time.time_ns() // 1000)
         batch = transformed(value, self._layouts.of(value.table, value.schema), around, self._runner)
         if batch is not None:
             for sink in self._to(value.table):
@@ -285,5 +284,5 @@ class SchemaOperator(KeyedProcessFunction):
         how = known[2]
         if how is None:
             return replace(batch, table=routed.sink, schema=wanted)
-        around = Around(len(batch.rows), self._around.zone, time.time_ns() // 1000)
+        around = Surroundings(len(batch.rows), self._around.zone, time.time_ns() // 1000)
         return replace(how.of(batch, around), table=routed.sink)

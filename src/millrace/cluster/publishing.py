@@ -18,8 +18,7 @@ from millrace.cluster.documents import FrameDocument, JobDocument, ThreadDocumen
 from millrace.cluster.job_documents import batch_document, job_document
 from millrace.common.jobs import CompletableFuture, JobStatus
 from millrace.runtime.operators.job_graph import Vertex
-from millrace.spark.jobs import client as known
-from millrace.spark.jobs.client import LocalJobClient
+from millrace.spark.jobs.client import LocalJobClient, watch
 from millrace.spark.jobs.runner import JobRunner
 from millrace.spark.jobs.submit import SparkJobClient
 from millrace.spark.tables.batch_job import BatchJobClient
@@ -284,6 +283,6 @@ def published_jobs() -> list[LocalControl]:
     with _lock:
         if _registry is None:
             registry = Registry()
-            known.watch(registry)
+            watch(registry)
             _registry = registry
         return _registry.jobs()

@@ -10,7 +10,6 @@ import pytest
 from millrace.cli.cluster import submitting
 from millrace.cli.options import ProgramOptions, Target
 from millrace.cluster import run_folder
-from millrace.cluster import run_folder as descriptions
 from millrace.cluster.job_folder import SessionFacts, facts_of, read_facts, spark_part, versions, why_not, write_facts
 from millrace.cluster.run_folder import SESSION, Entry, this_process
 
@@ -70,7 +69,7 @@ def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     folder = run_folder.new_folder("session")
     write_facts(folder, facts_of({}, 60.0, 7))
     run_folder.register(folder, Entry(SESSION, this_process()))
-    monkeypatch.setattr(descriptions, "describe_engine", lambda _: object())
+    monkeypatch.setattr(run_folder, "describe_engine", lambda _: object())
     return folder
 
 
@@ -106,7 +105,7 @@ def test_a_line_says_why_not(session: str, monkeypatch: pytest.MonkeyPatch, caps
     wishes = program(properties=(("spark.sql.shuffle.partitions", "3"),))
     assert submitting.session_for(wishes, Target()) is None
     assert capsys.readouterr().err == "not on the session: it has other settings: spark.sql.shuffle.partitions\n"
-    monkeypatch.setattr(descriptions, "describe_engine", lambda _: None)
+    monkeypatch.setattr(run_folder, "describe_engine", lambda _: None)
     assert submitting.session_for(program(), Target()) is None
     assert capsys.readouterr().err == "not on the session: its Spark is not there\n"
 

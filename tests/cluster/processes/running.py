@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from millrace.cluster import job_folder, rpc, submissions
-from millrace.cluster import submissions as attempts
 from millrace.cluster.rpc import NotThereError, ask
 from millrace.cluster.submissions import Outcome, SubmittedProgram
 
@@ -48,7 +47,7 @@ class Small:
             self.process.send_signal(signal.SIGTERM)
             self.process.wait(SECONDS)
         for name in job_folder.names(self.folder, job_folder.JOBS):  # of a supervisor that was killed
-            for each in attempts.attempts(os.path.join(self.folder, job_folder.JOBS, name)):
+            for each in submissions.attempts(os.path.join(self.folder, job_folder.JOBS, name)):
                 if each.is_alive:
                     os.kill(each.pid, signal.SIGKILL)
 
@@ -94,13 +93,13 @@ class Small:
     def outcome(self, id: str) -> Outcome:
         """How a program has ended, when it has."""
         done = os.path.join(self.folder, job_folder.DONE, id)
-        found: Outcome = wait_for(lambda: os.path.isdir(done) and attempts.read_outcome(done), f"the end of {id}")
+        found: Outcome = wait_for(lambda: os.path.isdir(done) and submissions.read_outcome(done), f"the end of {id}")
         return found
 
     def begun(self, id: str) -> int:
         """The pid of the process of a program, when there is one."""
         program = os.path.join(self.folder, job_folder.JOBS, id)
-        found: int = wait_for(lambda: attempts.attempts(program), f"the beginning of {id}")[-1].pid
+        found: int = wait_for(lambda: submissions.attempts(program), f"the beginning of {id}")[-1].pid
         return found
 
     def ran(self, id: str) -> int:

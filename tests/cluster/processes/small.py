@@ -14,9 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from millrace.cluster import durable_files, job_folder, submissions
-from millrace.cluster import submissions as attempts
 from millrace.cluster.processes import supervisor
-from millrace.cluster.processes import supervisor as watched
 from millrace.cluster.processes.job_process import ProgramRun
 from millrace.cluster.socket_control import JobsHere
 
@@ -27,12 +25,12 @@ POINTS: dict[str, tuple[Any, str, bool]] = {
     "after a submission is taken up": (submissions, "take_up", True),
     "before a fork": (os, "fork", False),
     "after a fork": (os, "fork", True),
-    "before an attempt": (attempts, "begin", False),
-    "after an attempt has begun": (attempts, "begin", True),
-    "before the outcome": (attempts, "write_outcome", False),
-    "after the outcome": (attempts, "write_outcome", True),
-    "before a program is settled": (watched.Watched, "settle", False),
-    "after a program is settled": (watched.Watched, "settle", True),
+    "before an attempt": (submissions, "begin", False),
+    "after an attempt has begun": (submissions, "begin", True),
+    "before the outcome": (submissions, "write_outcome", False),
+    "after the outcome": (submissions, "write_outcome", True),
+    "before a program is settled": (supervisor.Watched, "settle", False),
+    "after a program is settled": (supervisor.Watched, "settle", True),
     "before a program is done": (supervisor, "move", False),
     "after a program is done": (supervisor, "move", True),
 }

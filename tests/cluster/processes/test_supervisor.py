@@ -15,7 +15,6 @@ from tests.cluster.processes.running import SECONDS, Small, environment, wait_fo
 from tests.cluster.processes.small import CLIENT_POINTS, IDLE, POINTS
 
 from millrace.cluster import job_folder, submissions
-from millrace.cluster import submissions as attempts
 from millrace.cluster.rpc import connect, receive, send
 
 
@@ -54,7 +53,7 @@ def test_one_program_takes_no_other_with_it(small: Small) -> None:
     os.kill(small.begun(dies), signal.SIGKILL)
     assert small.outcome(dies).exit_code == 137
     assert "was killed by SIGKILL" in small.output(dies, "log")
-    assert attempts.is_running(os.path.join(small.folder, "jobs", stays))
+    assert submissions.is_running(os.path.join(small.folder, "jobs", stays))
     assert small.ask("cancel", id=stays)
     assert small.outcome(stays).exit_code == 143
 
@@ -105,7 +104,7 @@ def test_the_end_of_what_a_program_prints_is_seen_while_others_run(small: Small)
             small.begun(long)
             with open(read) as file:
                 assert file.read() == "said sleep=0.5\n"
-            assert attempts.is_running(os.path.join(small.folder, "jobs", long))
+            assert submissions.is_running(os.path.join(small.folder, "jobs", long))
 
 
 def test_signals_are_handed_on(small: Small) -> None:

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from millrace.runtime.elements import Chunk, Status
 from millrace.runtime.exchange import exchange
-from millrace.runtime.exchange import exchange as outbox
 from millrace.runtime.exchange.codec import Mark, decode
 from millrace.runtime.exchange.exchange import ACK, ChannelWriter, LostPacketError, Packet, in_order
 from millrace.runtime.exchange.partitioners import Broadcast, Forward, Global, Hash, Rebalance
@@ -59,7 +58,7 @@ def test_everything_arrives_at_its_place(events: Any, flush_at: int) -> None:
     packets: list[Packet] = []
     writer = ChannelWriter(3, Global(), 1, 2, 2, 10, packets.append)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(outbox, "FLUSH_AT", flush_at)
+        patch.setattr(exchange, "FLUSH_AT", flush_at)
         write(writer, events)
         writer.end_epoch()
     assert all((packet.edge, packet.channel) == (3, 1) for packet in packets)
@@ -74,7 +73,7 @@ def test_everything_arrives_at_its_place(events: Any, flush_at: int) -> None:
 
 
 def test_large_parts_are_split_and_epochs_number_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outbox, "FLUSH_AT", 4)
+    monkeypatch.setattr(exchange, "FLUSH_AT", 4)
     packets: list[Packet] = []
     writer = ChannelWriter(0, Rebalance(), 0, 1, 2, 0, packets.append)
     for start in range(0, 12, 3):

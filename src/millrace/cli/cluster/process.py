@@ -17,10 +17,9 @@ from millrace.cli.cluster.lifecycle import BEGAN, command
 from millrace.cluster import job_folder
 from millrace.cluster.control import LaunchError
 from millrace.cluster.job_folder import read_facts
-from millrace.cluster.processes import services as sparks_own
 from millrace.cluster.processes import sql_forwarding
 from millrace.cluster.processes.engine import run_engine
-from millrace.cluster.processes.services import RemoteService, Service, ServiceOnDemand
+from millrace.cluster.processes.services import RemoteService, Service, ServiceOnDemand, spark_services
 from millrace.cluster.run_folder import (
     CLUSTER,
     SESSION,
@@ -91,7 +90,7 @@ def _supervise(folder: str) -> int:
     configuration = job_folder.read_configuration(folder)
     register(folder, Entry(CLUSTER, this_process(), began=int(configuration.get(BEGAN, "0"))))
     services = [
-        *sparks_own.spark_services(folder, configuration),
+        *spark_services(folder, configuration),
         _service("engine", folder, describe_engine),
         _service("server", folder, describe_server),
         _service(sql_forwarding.GATEWAY, folder, describe_gateway, ServiceOnDemand),

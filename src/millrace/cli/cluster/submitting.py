@@ -138,8 +138,7 @@ def _run_on(
 
 
 def _detached(cluster: Found, id: str) -> int:
-    from millrace.cluster import job_folder
-    from millrace.cluster import submissions as attempts
+    from millrace.cluster import job_folder, submissions
     from millrace.cluster.rpc import NotThereError, ask
 
     with contextlib.suppress(NotThereError):  # it finds the submission when it is there again
@@ -147,7 +146,7 @@ def _detached(cluster: Found, id: str) -> int:
     until = time.monotonic() + BEGIN_SECONDS
     while time.monotonic() < until:
         program = job_folder.place_of(cluster.folder, id)
-        outcome = None if program is None else attempts.read_outcome(program)
+        outcome = None if program is None else submissions.read_outcome(program)
         begun = program is not None and job_folder.read_documents(program)
         if outcome is not None and outcome.exit_code:
             log = os.path.join(cluster.folder, job_folder.LOGS, f"{id}.log")
@@ -202,13 +201,12 @@ def _attached(cluster: Found, id: str) -> int:
 
 def _look(cluster: Found, id: str) -> int | None:
     """How a program has ended, read from its folder; None: it has not."""
-    from millrace.cluster import job_folder
-    from millrace.cluster import submissions as attempts
+    from millrace.cluster import job_folder, submissions
 
     program = job_folder.place_of(cluster.folder, id)
     if program is None:
         return 1  # the folder of the cluster is gone
-    outcome = attempts.read_outcome(program)
+    outcome = submissions.read_outcome(program)
     return None if outcome is None else outcome.exit_code
 
 
@@ -223,8 +221,7 @@ def _outcome(cluster: Found, id: str) -> int:
 def _signals_to(cluster: Found, id: str, connection: socket.socket | None) -> Iterator[None]:
     """Forward Ctrl-C: the first cancels the job, the second ends the program. Without a supervisor the program's
     process gets the signal itself."""
-    from millrace.cluster import job_folder
-    from millrace.cluster import submissions as attempts
+    from millrace.cluster import job_folder, submissions
     from millrace.cluster.rpc import send
 
     def hand_on(number: int, _: FrameType | None) -> None:
@@ -233,7 +230,7 @@ def _signals_to(cluster: Found, id: str, connection: socket.socket | None) -> It
                 send(connection, {"call": "signal", "number": number})
                 return
         program = job_folder.place_of(cluster.folder, id)
-        for process in [] if program is None else attempts.attempts(program)[-1:]:
+        for process in [] if program is None else submissions.attempts(program)[-1:]:
             if process.is_alive:
                 os.kill(process.pid, number)
 

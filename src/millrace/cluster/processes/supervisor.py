@@ -21,7 +21,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
 from millrace.cluster import job_folder, retention, rpc, submissions
-from millrace.cluster import submissions as attempts
 from millrace.cluster.documents import ExceptionDocument, JobDocument
 from millrace.cluster.durable_files import move, sweep
 from millrace.cluster.processes.driver_restarts import Restarts
@@ -297,7 +296,7 @@ class Supervisor:
             move(folder, os.path.join(self._cluster, job_folder.DONE, os.path.basename(folder)))
             return None
         restarts = Restarts(os.path.join(folder, "work", "jobs"))
-        program = Watched(self._cluster, folder, submission, restarts, len(attempts.attempts(folder)))
+        program = Watched(self._cluster, folder, submission, restarts, len(submissions.attempts(folder)))
         self._programs[submission.id] = program
         return program
 
@@ -306,17 +305,17 @@ class Supervisor:
         program = self._watch(folder)
         if program is None:
             return
-        if program.attempt == 0 and not attempts.is_running(folder):
+        if program.attempt == 0 and not submissions.is_running(folder):
             self._start(program)  # it was taken up, and not begun
         else:
             program.adopted = True
-            begun = attempts.attempts(folder)
+            begun = submissions.attempts(folder)
             program.pid = begun[-1].pid if begun else None
 
     def _start(self, program: Watched) -> None:
         program.due = None
         program.adopted = False
-        program.attempt = len(attempts.attempts(program.folder)) + 1
+        program.attempt = len(submissions.attempts(program.folder)) + 1
         opened = []
         streams = program.streams
         if not streams:
@@ -353,11 +352,11 @@ class Supervisor:
                 program.kill()
             return
         if code == NOT_THE_ONE:  # a fork of an earlier supervisor was faster
-            program.attempt = len(attempts.attempts(program.folder))
+            program.attempt = len(submissions.attempts(program.folder))
             program.adopted = True
             return
         program.pid = None
-        written = attempts.read_outcome(program.folder)
+        written = submissions.read_outcome(program.folder)
         if written is not None:
             self._settle(program, written)
             return
@@ -381,7 +380,7 @@ class Supervisor:
             assert program.pid is not None
             pid, status = os.waitpid(program.pid, os.WNOHANG)
             return os.waitstatus_to_exitcode(status) if pid else None
-        return None if attempts.is_running(program.folder) else -signal.SIGKILL
+        return None if submissions.is_running(program.folder) else -signal.SIGKILL
 
     def _settle(self, program: Watched, outcome: Outcome) -> None:
         if outcome.exit_code and not outcome.text and not program.streams:

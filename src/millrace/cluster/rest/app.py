@@ -39,7 +39,6 @@ from millrace.cluster.rest import (
     steering,
     vertices,
 )
-from millrace.cluster.rest import cluster as logs
 from millrace.cluster.rest.call import Answer, Call, Site, Triggers
 from millrace.cluster.rest.endpoints import UNAUTHORIZED, Endpoint, Guard, endpoint, error_response, log_in
 from millrace.cluster.rest.operation import IN_PATHS, Operation, Query
@@ -194,7 +193,7 @@ def operations(submits: bool, settings: RestSettings) -> tuple[Operation, ...]:
         *checkpoints.OPERATIONS,
         *savepoints.OPERATIONS,
         *managers.OPERATIONS,
-        *logs.LOG_OPERATIONS,
+        *cluster.LOG_OPERATIONS,
         *applications.OPERATIONS,
         *(programs.OPERATIONS if submits else ()),
         *own_operations.OPERATIONS,

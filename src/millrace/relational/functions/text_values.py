@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from millrace.relational import precision as decimals
 from millrace.relational import types as t
+from millrace.relational.precision import EXACT, fit
 from millrace.relational.time_zones import zone_of
 from millrace.relational.type_table import ByFamily, Family, family_of, parts_of
 from millrace.relational.types import DataType
@@ -102,7 +102,7 @@ def _whole(text: str, bits: int) -> int:
 
 def _decimal(text: str, target: t.DecimalType) -> Decimal | None:
     """NULL for what has too many digits before the point."""
-    return decimals.fit(decimals.EXACT.create_decimal(_matched(_DECIMAL, text)[0]), target.precision, target.scale)
+    return fit(EXACT.create_decimal(_matched(_DECIMAL, text)[0]), target.precision, target.scale)
 
 
 def _float(text: str) -> float:

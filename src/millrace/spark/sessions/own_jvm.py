@@ -4,7 +4,7 @@ Most sessions want the same JVM, so it can be begun before they ask; a session w
 and gets its own. The daemon of the workers starts beside it and imports meanwhile. Both end with this process, however
 it ends. The JVM would by itself, since its standard input ends, but only when it has found the folder where it is to
 say that it answers; the process that watches a driver removes that folder when the driver is dead, and the JVM would
-then wait for ever. So the system tells it (``parent_death``).
+then wait for ever. So the system signals it (``signal_when_parent_dies``).
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from millrace.spark.java import JavaCommand, JavaInfo, class_options, remembered
 from millrace.spark.sessions import daemon_ahead
 from millrace.spark.sessions.logs import log4j_configuration
 from millrace.spark.sessions.settings import SessionWishes, all_settings, one_process
-from millrace.util import system as parent_death
 from millrace.util.folders import new_folder
+from millrace.util.system import has_parent_death_signal, signal_when_parent_dies
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaGateway
@@ -71,7 +71,7 @@ def known_command(environment: Mapping[str, str]) -> JavaCommand | None:
     process.
     """
     lasting = threading.current_thread() is threading.main_thread()
-    return remembered(environment) if lasting and parent_death.has_parent_death_signal() else None
+    return remembered(environment) if lasting and has_parent_death_signal() else None
 
 
 @dataclass
@@ -172,7 +172,7 @@ _in_use: list[daemon_ahead.Waiting] = []
 def _as_child(driver: int) -> None:
     """What the JVM's process does before it becomes Java."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of the terminal: the driver decides what it means
-    parent_death.signal_when_parent_dies(driver, signal.SIGTERM)
+    signal_when_parent_dies(driver, signal.SIGTERM)
 
 
 SWITCH = "MILLRACE_START_AHEAD"

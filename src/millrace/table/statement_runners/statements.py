@@ -26,9 +26,6 @@ from millrace.table.sql.binding import bind_insert, bind_query
 from millrace.table.sql.binding.scope import Block, bind, fail, fold
 from millrace.table.sql.grammar.parser import parse_statement
 from millrace.table.statement_runners import alter, create, describe, row_changes, show
-from millrace.table.statement_runners import create as drop
-from millrace.table.statement_runners import describe as analyze
-from millrace.table.statement_runners import describe as summarize
 from millrace.table.statement_runners.create import create_table_as, plan_of_created
 from millrace.table.values.elements import infer_type, merge_type
 from millrace.table.values.program_errors import problem
@@ -290,7 +287,7 @@ _RUNNERS: dict[type[s.Statement], Runner] = {
     s.Delete: row_changes.delete,
     s.Truncate: row_changes.truncate,
     s.Call: call,
-    s.Analyze: analyze.analyze,
+    s.Analyze: describe.analyze,
     s.Explain: _explain,
     s.CreateTable: _create_table,
     s.CreateView: create.view,
@@ -298,12 +295,12 @@ _RUNNERS: dict[type[s.Statement], Runner] = {
     s.CreateDatabase: create.database,
     s.CreateCatalog: create.catalog,
     s.CreateModel: create.model,
-    s.Drop: drop.drop,
+    s.Drop: create.drop,
     s.Alter: alter.alter,
     s.Show: show.show,
     s.Describe: describe.describe,
     s.DescribeQuery: describe.describe_query,
-    s.Summarize: summarize.summarize,
+    s.Summarize: describe.summarize,
     s.UseCatalog: use_catalog,
     s.UseDatabase: use_database,
     s.UseModules: use_modules,

@@ -15,7 +15,6 @@ from millrace.relational.precision import canonical
 from millrace.relational.rows import Rows, python_rows
 from millrace.relational.time_zones import standard_name
 from millrace.relational.type_table import ByFamily, Family, arrow_type, family_of
-from millrace.relational.type_table import arrow_type as internal_type
 from millrace.relational.type_table import from_arrow_type as from_arrow_type
 from millrace.relational.types import DataType
 from millrace.relational.values import to_arrow
@@ -76,7 +75,7 @@ def _arrow_unit(precision: int) -> str:
 
 
 _TO: ByFamily = {
-    **dict.fromkeys((*_ALIKE, Family.DECIMAL, Family.TEXT), internal_type),
+    **dict.fromkeys((*_ALIKE, Family.DECIMAL, Family.TEXT), arrow_type),
     Family.BYTES: lambda kind: pa.binary(kind.length) if isinstance(kind, t.BinaryType) else pa.binary(),
     Family.TIME: _time,
     **dict.fromkeys((Family.TIMESTAMP, Family.INSTANT), lambda kind: pa.timestamp(_arrow_unit(kind.precision))),
