@@ -7,7 +7,7 @@ ARGS ?=
 # How long `make soak` takes.
 MINUTES ?= 60
 
-# With ARGS='-k ...' one half of the tests may have nothing to run, which pytest answers with 5.
+# With ARGS='-k ...' there may be nothing to run, which pytest answers with 5.
 NONE_IS_FINE = $(if $(ARGS),|| [ $$? -eq 5 ])
 
 # Where `make flink` installs PyPI's apache-flink (0.9 GB), and whether it keeps Flink's answers.
@@ -20,6 +20,11 @@ COUNT ?= 2000
 
 # Of large families of tests `make test` takes a draw, and `make night` all (tests/rings.py).
 RING_2 := MILLRACE_RING=2
+
+# Processes that tests run in, and what each takes (tests/lanes.py): two with a Spark each, one in which a server of a
+# kind runs once, and one for what needs neither: tests of servers and of several processes mostly wait. Where a group is
+# done its lanes take the tests without Java. With more than four processors there are more lanes.
+LANES := spark unit, spark unit, services unit, unit, unit*
 
 BIN := $(VENV)/bin
 CORE := $(VENV)/.millrace-core
@@ -60,25 +65,17 @@ demo-cdc: java venv $(ARCHIVE) ## orders of PostgreSQL with products of MariaDB,
 	@$(BIN)/python examples/order_capture.py
 
 test: java venv $(ARCHIVE) ## the tests of CI, with Spark and real servers; of large families a draw
-	@# The tests without Java share the cores; those with it come in two processes with a Spark each, since much of
-	@# their time is spent waiting. A file stays together.
-	@# Those with real servers come last: a server of a kind then runs once.
-	$(RING_2) $(BIN)/python -m pytest -m "not spark and not services and not slow" -n auto $(ARGS) $(NONE_IS_FINE)
-	$(RING_2) $(BIN)/python -m pytest -m "spark and not services and not slow" -n 2 --dist loadfile $(ARGS) $(NONE_IS_FINE)
-	$(RING_2) $(BIN)/python -m pytest -m "services and not slow" -n 2 --dist loadfile $(ARGS) $(NONE_IS_FINE)
+	$(RING_2) $(BIN)/python -m pytest -m "not slow" --lanes="$(LANES)" $(ARGS)
 
-night: java venv $(ARCHIVE) ## everything, with new seeds: whole families, kills, long simulations, random queries; hours
-	$(BIN)/python -m pytest -m "not spark and not services" -n auto $(ARGS) $(NONE_IS_FINE)
-	$(BIN)/python -m pytest -m "spark and not services" -n 2 --dist loadfile $(ARGS) $(NONE_IS_FINE)
-	$(BIN)/python -m pytest -m "services" $(ARGS) $(NONE_IS_FINE)
-	$(MAKE) crash crash-cluster random
+night: java venv $(ARCHIVE) ## everything in groups, with new seeds: hours. ARGS=--continue goes on, ARGS=--list says what and how long
+	$(BIN)/python -m scripts.rings.night $(ARGS)
 
 check: lint ## what a change needs: lint, types, and the tests without Java of what has changed, within two minutes
 	@$(BIN)/python -m scripts.rings $(ARGS)
 
-durations: venv ## measure how long the tests without Java take, for `make check`
-	$(BIN)/python -m pytest -q -m "not spark and not services and not slow" -n auto --junitxml=build/tests.xml
-	$(BIN)/python -m scripts.rings.record build/tests.xml
+durations: java venv $(ARCHIVE) ## measure how long the tests of each file take, for `make check` and `make test`
+	$(RING_2) $(BIN)/python -m pytest -q -m "not slow" --lanes="$(LANES)" --lanes-report=build/tests.json
+	$(BIN)/python -m scripts.rings.record build/tests.json
 
 gallery: java venv $(ARCHIVE) ## the programs of examples/gallery by their commands, on a local Spark
 	$(BIN)/python -m pytest -m slow tests/examples/test_gallery.py $(ARGS)
@@ -95,14 +92,15 @@ $(DOCS): pyproject.toml | venv
 	@touch $@
 
 lint: venv ## ruff, the rules of the house (layers, sizes, names on pages, commits), no dead code and mypy --strict
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check --quiet .
-	$(BIN)/python -m scripts.house
-	$(BIN)/python -m scripts.house.dead_code
-	$(BIN)/mypy --strict
+	$(BIN)/ruff check --no-cache .
+	$(BIN)/ruff format --no-cache --check --quiet .
+	@# Types take as long as the rest, on one processor.
+	@$(BIN)/mypy --strict & types=$$!; \
+	$(BIN)/python -m scripts.house && $(BIN)/python -m scripts.house.dead_code; rules=$$?; \
+	wait $$types && exit $$rules
 
 unit: venv ## the tests that need no Java
-	$(BIN)/python -m pytest -m "not spark and not services and not slow" -n auto $(ARGS)
+	$(BIN)/python -m pytest -m "not spark and not services and not slow" --lanes="unit*" $(ARGS)
 
 services: java venv ## install the servers of tests that Debian packages (as root) and fetch the others
 	@sh scripts/services.sh
@@ -112,7 +110,7 @@ kafka: java venv ## start an Apache Kafka of your own and say where it is; Ctrl-
 	@$(BIN)/python -m millrace.testing.services kafka
 
 conformance: java venv ## the kit for connectors, on each of ours: on real servers, every check
-	$(BIN)/python -m pytest -m services -k conformance -n 2 --dist loadfile tests/connectors $(ARGS)
+	$(BIN)/python -m pytest -m services -k conformance --lanes=services,services tests/connectors $(ARGS)
 
 connectors: java venv ## heavy servers and the longer tests of connectors, one after the other: a quarter of an hour
 	$(BIN)/python -m pytest -m "connectors or (services and slow)" tests $(ARGS) $(NONE_IS_FINE)
@@ -140,6 +138,7 @@ flink: java venv $(ARCHIVE) $(FLINK_VENV)/.installed ## ask Flink itself the cor
 	$(BIN)/python scripts/run_pyflink_examples.py --pyflink-python $(FLINK_VENV)/bin/python --compare
 	FLINK_VENV='$(FLINK_VENV)' $(BIN)/python -m tests.flink.cep.record $(if $(RECORD),--keep)
 	$(BIN)/python -m tests.flink.suites.record $(if $(RECORD),--keep)
+	$(BIN)/python -m tests.flink.fields.record $(if $(RECORD),--keep)
 	$(if $(RECORD),$(FLINK_VENV)/bin/python -m tests.flink.rest.record --keep)
 	$(if $(RECORD),$(FLINK_VENV)/bin/python -m tests.flink.rest.record --widen)
 	$(if $(RECORD),$(FLINK_VENV)/bin/python -m tests.flink.rest.flink.record_cli --keep)
@@ -183,7 +182,8 @@ compatibility: venv ## write docs/pyflink-compatibility.md, docs/sql-functions.m
 configuration: venv ## write docs/configuration.md again
 	$(BIN)/python scripts/configuration.py
 
-tables: venv ## write the generated parts of docs/guide/time-and-watermarks.md, docs/guide/lint.md and docs/architecture.md
+tables: venv ## write the modules under PyFlink's paths, and the generated parts of docs/guide and docs/architecture.md
+	$(BIN)/python -m scripts.doors
 	$(BIN)/python scripts/what_fires_when.py
 	$(BIN)/python scripts/lint_rules.py
 	$(BIN)/python -m scripts.house.map

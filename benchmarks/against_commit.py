@@ -1,5 +1,6 @@
 """Whether one machine got slower: this tree against an earlier commit, in processor time of all processes, in turn;
-and the most memory that all of them take for a job of 128 subtasks.
+and the most memory that all of them take for a job of 128 subtasks. ``executors`` is ``keyed`` on three executors of
+one core each (``local-cluster``), in flow; ``changes`` are operators on rows that are taken back, without Spark.
 
 Each side runs in a process of its own, on its own code and its own programs; pairs alternate, so that a machine whose
 speed changes hits both. Prints the median ratio (this tree / the commit) of each work with the 95 % interval of the
@@ -7,6 +8,7 @@ median, and fails if a whole interval lies beyond the limit, or the geometric me
 
     python -m benchmarks.against_commit --commit 5f28f77
     python -m benchmarks.against_commit --work wide --pairs 3
+    python -m benchmarks.against_commit --commit 5f28f77 --work executors
 """
 
 from __future__ import annotations
@@ -101,7 +103,92 @@ def wide(session: Any, directory: str) -> None:
     env.execute()
 
 
-WORKS = {"keyed": keyed, "windows": windows, "epochs": epochs, "nexmark": nexmark, "start": start, "wide": wide}
+def executors(session: Any, directory: str) -> None:
+    """Its records cross from one executor to another, and so do its epochs' orders and acknowledgements."""
+    from benchmarks.programs import CountAndSum, keyed_process
+    from millrace.common.configuration import Configuration
+    from millrace.datastream import StreamExecutionEnvironment
+
+    with tempfile.TemporaryDirectory(prefix="millrace-executors-") as state:
+        settings = {
+            "millrace.master": EXECUTORS,
+            "millrace.state.directory": state,
+            "millrace.epoch.execution": "flow",
+            "spark.executor.memory": "700m",
+            # All executors are there when the job begins: it would begin without flow else.
+            "spark.cores.max": "3",
+            "spark.scheduler.minRegisteredResourcesRatio": "1.0",
+            "spark.scheduler.maxRegisteredResourcesWaitingTime": "300s",
+        }
+        env = StreamExecutionEnvironment.get_execution_environment(Configuration.from_dict(settings), session)
+        env.set_parallelism(3)
+        stream = keyed_process(env, directory, CountAndSum())
+        with stream.execute_and_collect() as results:
+            assert sum(count for _, count, _ in results) == 1_000_000
+
+
+def changes(session: Any, directory: str) -> None:
+    """Operators whose input takes rows back, by themselves: rows of ``CHANGING`` keys are replaced again and again."""
+    import numpy as np
+    import pyarrow as pa
+
+    from millrace.relational import types as t
+    from millrace.relational.functions.aggregates.registry import aggregate_call
+    from millrace.relational.nodes import Field
+    from millrace.relational.rex import Call, Ref, SortKey
+    from millrace.relational.rows import INSERT, UPDATE_AFTER, UPDATE_BEFORE, Rows, record_batch
+    from millrace.runtime.tables.aggregates.group_aggregate import GroupAggregate
+    from millrace.runtime.tables.base import TableConfig
+    from millrace.runtime.tables.changelog import ChangelogNormalize
+    from millrace.runtime.tables.joins.regular_join import RegularJoin
+    from millrace.runtime.tables.ordering.rank import Rank
+    from millrace.testing import OperatorHarness
+
+    kinds = (t.BigIntType(), t.BigIntType(), t.BigIntType())
+    side = tuple(Field(f"f{place}", kind) for place, kind in enumerate(kinds))
+    number = Ref(kinds[2], 2)
+    same = Call(t.BooleanType(), "=", (Ref(kinds[1], 1), Ref(kinds[1], 4)))
+    values = tuple(aggregate_call(name, (number,), distinct=name == "COUNT") for name in ("MIN", "MAX", "COUNT"))
+    configs: list[tuple[TableConfig, int]] = [
+        (RegularJoin(kind="LEFT", left=side, right=side, condition=same), 2),
+        (RegularJoin(kind="INNER", left=side, right=side, condition=same, left_unique=(1,), right_unique=(1,)), 2),
+        (GroupAggregate(keys=(0,), key_types=kinds[:1], calls=values, retracts=True), 1),
+        (Rank(partition=(0,), order=(SortKey(number, descending=True),), types=kinds, last=3, retracts=True), 1),
+        (ChangelogNormalize(keys=(1,), types=kinds), 1),
+    ]
+
+    def batch(keys: Any, version: Any, kind: int) -> Rows:
+        columns = [pa.array(keys % (CHANGING // 10)), pa.array(keys), pa.array((keys * 7 + version) % 1_000)]
+        return Rows(record_batch(columns, len(keys)), np.full(len(keys), kind, np.uint8) if kind else None)
+
+    for config, inputs in configs:
+        draw, versions = np.random.default_rng(1), np.zeros(CHANGING, np.int64)
+        with OperatorHarness(config.operator, inputs=inputs) as found:
+            for input in range(inputs):
+                for start in range(0, CHANGING, 10_000):
+                    keys = np.arange(start, start + 10_000)
+                    found.process_elements([(batch(keys, 0, INSERT), None)], input)
+            for _ in range(10):
+                keys = draw.choice(CHANGING, 10_000, False)
+                found.process_elements([(batch(keys, versions[keys], UPDATE_BEFORE), None)])
+                versions[keys] += 1
+                found.process_elements([(batch(keys, versions[keys], UPDATE_AFTER), None)])
+                found.end_epoch()
+
+
+CHANGING = 50_000
+EXECUTORS = "local-cluster[3,1,1024]"
+WORKS = {
+    "keyed": keyed,
+    "windows": windows,
+    "epochs": epochs,
+    "nexmark": nexmark,
+    "start": start,
+    "wide": wide,
+    "executors": executors,
+    "changes": changes,
+}
+ON_ONE_MACHINE = [name for name in WORKS if name != "executors"]
 
 
 def run_side(work: str, directory: str) -> None:
@@ -120,7 +207,7 @@ def run_side(work: str, directory: str) -> None:
             assert len(list(found)) == 4
         print(json.dumps(cpu_seconds()), flush=True)
         return
-    session = local_session(2)
+    session = None if work in ("executors", "changes") else local_session(2)
     if work == "wide":
         with PeakMemory() as memory:
             wide(session, directory)
@@ -154,7 +241,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--commit", default="5f28f77")
     parser.add_argument("--pairs", type=int, default=7)
-    parser.add_argument("--work", nargs="*", default=list(WORKS), choices=list(WORKS))
+    parser.add_argument("--work", nargs="*", default=ON_ONE_MACHINE, choices=list(WORKS))
     parser.add_argument("--side", choices=list(WORKS), help=argparse.SUPPRESS)
     parser.add_argument("--input", help=argparse.SUPPRESS)
     given = parser.parse_args()

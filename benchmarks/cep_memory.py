@@ -25,7 +25,7 @@ from millrace.cep import Pattern
 from millrace.common.time import Time
 from millrace.common.types import Row
 from millrace.runtime.cep.nfa import Nfa
-from millrace.runtime.operators.pattern_base import PatternRun
+from millrace.runtime.operators.pattern_operators import PatternRun
 from millrace.runtime.state.backend import KeyedStateBackend
 
 CHUNK = 10_000

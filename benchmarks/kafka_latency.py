@@ -3,18 +3,23 @@
     python -m benchmarks.kafka_latency [--seconds 60] [--rate 1000] [--partitions 1000] [--way resident:10]
     python -m benchmarks.kafka_latency --partitions 0 --way flow:1000 --rounds 3 --peers /where/they/are/bin/python
     python -m benchmarks.kafka_latency --partitions 0 --way flow:1000 --kind windows,exactly-once,group-by
+    python -m benchmarks.kafka_latency --partitions 0 --way 'flow:1000@local-cluster[3,2,1024]'
+    python -m benchmarks.kafka_latency --partitions 0 --kind hops --way 'flow:1000@local-cluster[3,1,1024],flow:1000'
 
 One broker. The job counts by key in between and writes at least once, with a checkpoint each second; all producers
 linger for ``LINGER_MS``. The way is what carries its epochs (``millrace.epoch.execution``), and their interval in ms;
-with --partitions 0 only the latency is measured. A record's latency is the time from the call that sends it to the
-moment at which a consumer has its result; the first ten seconds do not count. Beside it stands the share of a core
-that all processes of the job take meanwhile. With --peers an interpreter that has ``bytewax`` and ``quixstreams``
-runs the same with these, in turn. ``windows`` counts by key in
+with --partitions 0 only the latency is measured. Behind an @ the way names Spark's master: then there are three
+subtasks; ``crypto`` is flow where Spark's connections are encrypted. A record's latency is the time from the call that
+sends it to the moment at which a consumer has its result; the first ten seconds do not count. Beside it stands the
+share of a core that all processes of the job take meanwhile. With --peers an interpreter that has ``bytewax`` and
+``quixstreams`` runs the same with these, in turn.
+``windows`` counts by key in
 windows of 100 ms, in SQL: a result's latency is the time since the end of its window. ``exactly-once`` is the first
 job with transactions and a checkpoint every 100 ms, read by a consumer that sees what is committed. ``group-by`` counts
-by key in SQL, into an upsert topic. Wanted: see ``BARS``, and 1,000 partitions on 2 subtasks
-5 s after 4 at most. With --seconds 1800 the memory of all processes of the job is compared, too: the last quarter's
-median with the second's.
+by key in SQL, into an upsert topic. ``hops`` is the first job, whose records note the time on their way: for each hop
+it prints median and the 99th of a hundred, and where the slowest hundredth of all records spent its time.
+Wanted: see ``BARS``, and 1,000 partitions on 2 subtasks 5 s after 4 at most. With --seconds 1800 the memory of all
+processes of the job is compared, too: the last quarter's median with the second's.
 """
 
 from __future__ import annotations
@@ -22,12 +27,15 @@ from __future__ import annotations
 import argparse
 import math
 import os
+import re
+import secrets
 import statistics
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+from itertools import pairwise
 from typing import NamedTuple
 
 import psutil
@@ -39,17 +47,23 @@ from millrace.testing.services import Kafka
 
 KEYS, PARTITIONS = 100, 4
 WARM_SECONDS = 10
+MEMORY_SECONDS, LEAST_LOOKS = 5, 8
+"""seconds between two looks at the memory of all processes, and how many of them say something"""
+START_SECONDS = 20
+"""for the start of Spark, unless --start says otherwise"""
 LINGER_MS = "0"
 """of all producers"""
 BARS = {
     ("stream", "spark-jobs"): (150, 1_000, math.inf),
     ("stream", "resident"): (25, 200, math.inf),
     ("stream", "flow"): (7, 30, 0.3),
+    ("stream", "flow@"): (12, 50, math.inf),
     ("windows", "flow"): (20, 60, 0.5),
     ("exactly-once", "flow"): (120, 250, math.inf),
     ("group-by", "flow"): (math.inf, math.inf, 0.35),
 }
 """median and the 99th of a hundred (ms), share of a core"""
+HOPS = ("to the broker", "to the source", "to the function", "to the broker again", "to the reader")
 BAR_SECONDS, BAR_MEMORY = 5.0, 1.05
 
 BYTEWAX = """
@@ -96,16 +110,34 @@ with tempfile.TemporaryDirectory() as folder:
 PEERS = {"bytewax": BYTEWAX, "quix": QUIX}
 
 
+def settings_of(way: str) -> dict[str, str]:
+    """The configuration of a way of ours: execution, interval, and perhaps master."""
+    execution, _, rest = way.partition(":")
+    interval, _, master = rest.partition("@")
+    found = {"millrace.epoch.execution": execution, "millrace.epoch.interval-ms": interval, "parallelism.default": "2"}
+    if master:
+        shared = tempfile.mkdtemp(prefix="millrace-latency-state-")
+        found |= {"millrace.master": master, "millrace.state.directory": shared, "parallelism.default": "3"}
+        found["spark.executor.memory"] = "700m"
+        if local := re.match(r"local-cluster\[(\d+),(\d+)", master):
+            # The job begins when all executors are there: it would begin without flow else.
+            found["spark.cores.max"] = str(int(local[1]) * int(local[2]))
+            found["spark.scheduler.minRegisteredResourcesRatio"] = "1.0"
+            found["spark.scheduler.maxRegisteredResourcesWaitingTime"] = "300s"
+    if execution == "crypto":
+        secret = secrets.token_hex(16)
+        found |= {"millrace.epoch.execution": "flow", "spark.authenticate": "true", "spark.authenticate.secret": secret}
+        found["spark.network.crypto.enabled"] = "true"
+    return found
+
+
 def sql_job(bootstrap: str, source: str, sink: str, kind: str, way: str) -> None:
     """The jobs of SQL, in a process of its own."""
     from millrace.table import EnvironmentSettings, TableEnvironment
 
     tables = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
-    execution, _, interval = way.partition(":")
     for key, value in {
-        "millrace.epoch.execution": execution,
-        "millrace.epoch.interval-ms": interval,
-        "parallelism.default": "2",
+        **settings_of(way),
         "execution.checkpointing.interval": "1 s",
         "execution.checkpointing.dir": tempfile.mkdtemp(prefix="millrace-latency-"),
     }.items():
@@ -142,7 +174,7 @@ def job(bootstrap: str, source: str, sink: str, bounded: bool, kind: str, way: s
         sql_job(bootstrap, source, sink, kind, way)
         return
     from millrace.common import Configuration, SimpleStringSchema, Types, WatermarkStrategy
-    from millrace.datastream import KeyedProcessFunction, StreamExecutionEnvironment
+    from millrace.datastream import KeyedProcessFunction, ProcessFunction, StreamExecutionEnvironment
     from millrace.datastream.connectors.base import DeliveryGuarantee
     from millrace.datastream.connectors.kafka import (
         KafkaOffsetsInitializer,
@@ -152,6 +184,12 @@ def job(bootstrap: str, source: str, sink: str, bounded: bool, kind: str, way: s
     )
     from millrace.datastream.state import ValueStateDescriptor
 
+    class Note(ProcessFunction):
+        """Notes when the broker had a record, and when the source gave it (s)."""
+
+        def process_element(self, value, ctx):  # type: ignore[no-untyped-def]
+            yield f"{value},{ctx.timestamp() / 1000:.3f},{time.time():.6f}"
+
     class Count(KeyedProcessFunction):
         def open(self, runtime_context):  # type: ignore[no-untyped-def]
             self.count = runtime_context.get_state(ValueStateDescriptor("count", Types.LONG()))
@@ -159,15 +197,12 @@ def job(bootstrap: str, source: str, sink: str, bounded: bool, kind: str, way: s
         def process_element(self, value, ctx):  # type: ignore[no-untyped-def]
             count = (self.count.value() or 0) + 1
             self.count.update(count)
-            yield f"{value},{count}"
+            yield f"{value},{time.time():.6f},{count}" if kind == "hops" else f"{value},{count}"
 
-    configuration = Configuration()
-    execution, _, interval = way.partition(":")
-    configuration.set_string("millrace.epoch.execution", execution)
-    configuration.set_string("millrace.epoch.interval-ms", interval)
+    configuration = Configuration.from_dict(settings_of(way))
     folder = tempfile.mkdtemp(prefix="millrace-latency-")
     configuration.set_string("execution.checkpointing.dir", folder)
-    env = StreamExecutionEnvironment.get_execution_environment(configuration).set_parallelism(2)
+    env = StreamExecutionEnvironment.get_execution_environment(configuration)
     env.enable_checkpointing(100 if kind == "exactly-once" else 1_000)
     reading = KafkaSource.builder().set_bootstrap_servers(bootstrap).set_topics(source)
     reading.set_value_only_deserializer(SimpleStringSchema())
@@ -181,6 +216,8 @@ def job(bootstrap: str, source: str, sink: str, bounded: bool, kind: str, way: s
     else:
         writing.set_delivery_guarantee(DeliveryGuarantee.AT_LEAST_ONCE)
     records = env.from_source(reading.build(), WatermarkStrategy.no_watermarks(), "source")
+    if kind == "hops":
+        records = records.process(Note(), Types.STRING())
     counted = records.key_by(lambda value: value.partition(",")[0]).process(Count(), Types.STRING())
     counted.sink_to(writing.build())
     began = time.perf_counter()
@@ -234,6 +271,8 @@ class Measured(NamedTuple):
     """the share of a core that the job's processes took"""
     memory: list[tuple[float, dict[str, float]]]
     """when (0 to 1), and MB by kind of process"""
+    hops: list[list[float]]
+    """ms of each record's hops; without ``hops`` none"""
 
     @property
     def p50(self) -> float:
@@ -245,7 +284,14 @@ class Measured(NamedTuple):
 
 
 def latency(
-    bootstrap: str, topics: tuple[str, str], rate: int, seconds: float, kind: str, way: str, peers: str
+    bootstrap: str,
+    topics: tuple[str, str],
+    rate: int,
+    seconds: float,
+    kind: str,
+    way: str,
+    peers: str,
+    start_seconds: float,
 ) -> Measured:
     """One run of one side."""
     source, sink = topics
@@ -254,12 +300,13 @@ def latency(
         "bootstrap.servers": bootstrap, "group.id": "oracle", "fetch.wait.max.ms": 100, "enable.auto.commit": False,
     })  # fmt: skip
     consumer.assign([TopicPartition(sink, each, 0) for each in range(PARTITIONS)])
-    begin = time.time() + WARM_SECONDS + 20  # with the start of Spark
+    begin = time.time() + WARM_SECONDS + start_seconds
     until = begin + seconds
     sender = threading.Thread(target=produce, args=(bootstrap, source, rate, until))
     sender.start()
     took: list[float] = []
     memory: list[tuple[float, dict[str, float]]] = []
+    hops: list[list[float]] = []
     spent: float | None = None
     while time.time() < until:
         message = consumer.poll(0.5)
@@ -267,22 +314,29 @@ def latency(
         if now > begin and spent is None:
             spent, measured_from = processor_seconds(running.pid), now
         if message is not None and message.error() is None and now > begin:
-            sent = float((message.value() or b"0,0").split(b",")[1])
+            fields = (message.value() or b"0,0").split(b",")
+            sent = float(fields[1])
             if sent > begin:
                 took.append((now - sent) * 1000)
-        if now > begin and (not memory or now > begin + len(memory) * max(5, seconds / 200)):
+                if kind == "hops":
+                    moments = [*map(float, fields[1:-1]), message.timestamp()[1] / 1000, now]
+                    hops.append([(later - one) * 1000 for one, later in pairwise(moments)])
+        # To look takes a tenth of a second with three executors, and no record is read meanwhile: not in short runs.
+        pause = max(MEMORY_SECONDS, seconds / 200)
+        if seconds >= LEAST_LOOKS * MEMORY_SECONDS and now > begin + len(memory) * pause:
             memory.append(((now - begin) / seconds, megabytes(running)))
     cores = (processor_seconds(running.pid) - (spent or 0)) / (time.time() - measured_from)
     sender.join()
     for each in psutil.Process(running.pid).children(recursive=True):
         each.kill()
     running.kill()
-    return Measured(sorted(took), cores, memory)
+    return Measured(sorted(took), cores, memory, hops)
 
 
 def tell(kind: str, way: str, rate: int, found: Measured) -> None:
     """Print what was found, beside what is wanted."""
-    wanted = BARS.get((kind, way.partition(":")[0]), (math.inf, math.inf, math.inf))
+    name = way.partition(":")[0] + ("@" if "@" in way else "")
+    wanted = BARS.get((kind, name), (math.inf, math.inf, math.inf))
     reached = found.p50 <= wanted[0] and found.p99 <= wanted[1] and found.cores <= wanted[2]
     bars = ", ".join(f"{bar:g}" for bar in wanted)
     bars = f" (bars {bars}: {'reached' if reached else 'NOT reached'})" if any(map(math.isfinite, wanted)) else ""
@@ -293,9 +347,22 @@ def tell(kind: str, way: str, rate: int, found: Measured) -> None:
     )
 
 
+def tell_hops(hops: list[list[float]]) -> None:
+    """Print how long the hops of records take, and those of the slowest hundredth."""
+    slow = sorted(hops, key=sum)[int(len(hops) * 0.99) :]
+    for place, name in enumerate(HOPS):
+        took = sorted(each[place] for each in hops)
+        share = sum(each[place] for each in slow) / sum(map(sum, slow))
+        print(
+            f"  {name:20} p50 {statistics.median(took):.1f}, p99 {took[int(len(took) * 0.99)]:.1f} ms; of the slowest "
+            f"hundredth's time {share:.0%}",
+            flush=True,
+        )
+
+
 def tell_memory(memory: list[tuple[float, dict[str, float]]]) -> None:
     """Print how it has changed in the second half."""
-    if len(memory) < 8:
+    if len(memory) < LEAST_LOOKS:
         return  # a short run says nothing of it
     parts = [[sizes for at, sizes in memory if number <= at * 4 < number + 1] for number in (1, 3)]
     second, last = (statistics.median(sum(each.values()) for each in part) for part in parts)
@@ -331,12 +398,13 @@ def partitions(bootstrap: str, many: int, way: str) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--start", type=float, default=START_SECONDS, help="seconds for the start of Spark")
     parser.add_argument("--rate", type=int, default=1_000)
     parser.add_argument("--partitions", type=int, default=1_000)
     parser.add_argument("--way", default="spark-jobs:100")
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--peers", default="", help="an interpreter that has bytewax and quixstreams")
-    parser.add_argument("--kind", default="stream", help="stream, windows, exactly-once, group-by")
+    parser.add_argument("--kind", default="stream", help="stream, windows, exactly-once, group-by, hops")
     parser.add_argument("--job", nargs=6, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.job:
@@ -344,7 +412,7 @@ def main() -> None:
         job(bootstrap, source, sink, bounded == "True", kind, way)
         return
     kinds = given.kind.split(",")
-    sides = [(kind, given.way) for kind in kinds if given.way]
+    sides = [(kind, way) for kind in kinds for way in re.split(r",(?=[a-z-]+:)", given.way) if way]
     sides += [("stream", peer) for peer in PEERS if given.peers]
     found: dict[tuple[str, str], list[Measured]] = {side: [] for side in sides}
     with Kafka(java_options=("-Xmx768m", "-XX:TieredStopAtLevel=4")) as broker:
@@ -354,17 +422,25 @@ def main() -> None:
         for number in range(given.rounds):
             for place, (kind, way) in enumerate(sides):
                 topics = f"in-{place}-{number}", f"out-{place}-{number}"
-                for each in admin.create_topics([NewTopic(name, PARTITIONS) for name in topics]).values():
+                clock = {"message.timestamp.type": "LogAppendTime"} if kind == "hops" else {}
+                made = [NewTopic(name, PARTITIONS, config=clock) for name in topics]
+                for each in admin.create_topics(made).values():
                     each.result()
-                measured = latency(broker.bootstrap, topics, given.rate, given.seconds, kind, way, given.peers)
+                measured = latency(
+                    broker.bootstrap, topics, given.rate, given.seconds, kind, way, given.peers, given.start
+                )
+                if not measured.took:
+                    raise SystemExit(f"{kind} {way}: no record of the time that counts has come; say a longer --start")
                 found[kind, way].append(measured)
                 tell(kind, way, given.rate, measured)
+                if measured.hops:
+                    tell_hops(measured.hops)
     if given.rounds > 1:
         print("medians of the rounds:")
         for (kind, way), rounds in found.items():
             tell(kind, way, given.rate, sorted(rounds, key=lambda each: each.p50)[len(rounds) // 2])
     if given.way:
-        tell_memory(found[kinds[0], given.way][-1].memory)
+        tell_memory(found[sides[0]][-1].memory)
     print(f"({os.cpu_count()} cores, load {os.getloadavg()[0]:.1f})")
 
 

@@ -34,6 +34,8 @@ def environment(given: dict[str, Any]) -> tuple[StreamExecutionEnvironment, Stre
     configuration.set_string("execution.checkpointing.interval", "10 s")
     configuration.set_string("table.exec.source.idle-timeout", "1 s")
     configuration.set_string("table.local-time-zone", "UTC")
+    if given.get("execution"):
+        configuration.set_string("millrace.epoch.execution", given["execution"])
     if given.get("mode"):
         configuration.set_string("python.execution-mode", given["mode"])
     env = StreamExecutionEnvironment.get_execution_environment(configuration)

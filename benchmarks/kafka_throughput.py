@@ -1,11 +1,13 @@
 """Kafka: the same jobs on Millrace and on Flink, and a plain read beside bare consumers of librdkafka.
 
     python -m benchmarks.kafka_throughput [--rows 2000000] [--turns 3] [--kinds window,plain] [--flink-python PYTHON]
+    python -m benchmarks.kafka_throughput --ways flow,spark-jobs --kinds window,mapped,plain,exactly-once
 
 Starts one broker. Records are JSON of about 150 bytes in four partitions. Each side has a process of its own, two
 subtasks, a checkpoint every 10 s, and reads to the end that is there; sides take turns. Without --flink-python (an
 interpreter with apache-flink; `make .venv-flink/.installed`) only the plain read is compared. Processor time is that
-of all processes of a side, without the broker's.
+of all processes of a side, without the broker's. With --ways Millrace is compared with itself, by what carries
+its epochs (``millrace.epoch.execution``): the first way against each other one.
 """
 
 from __future__ import annotations
@@ -34,6 +36,8 @@ CONNECTOR = "org.apache.flink:flink-sql-connector-kafka:5.0.0-2.2"
 PARTITIONS = 4
 PROCESSES = 2
 SMALL_ROWS = 1_000
+Side = tuple[list[float], float]
+"""seconds of each turn, and processor seconds of all"""
 BARS = {"window": 1.5, "mapped": 5.0, "at-least-once": 0.8, "exactly-once": 0.8, "plain": 0.7}
 
 
@@ -102,6 +106,25 @@ def bare(bootstrap: str, rows: int) -> float:
     return time.perf_counter() - began
 
 
+def compare_ways(kind: str, ways: list[str], given: dict[str, object], rows: int, turns: int) -> None:
+    """The same job by each way, in turn."""
+    found: dict[str, Side] = {way: ([], 0.0) for way in ways}
+    for turn in range(turns):
+        for way in ways if turn % 2 == 0 else reversed(ways):
+            some, used = run(sys.executable, kind, {**given, "execution": way}, 1, "--millrace")
+            found[way] = [*found[way][0], *some], found[way][1] + used
+    first, cpu = found[ways[0]]
+    for way, (took, used) in found.items():
+        speeds = [rows / each for each in took]
+        shares = sorted(mine / other for mine, other in zip(first, took, strict=True))
+        print(
+            f"{kind:14} {way:11} {statistics.median(speeds):>10,.0f} records/s, processor {used / turns:.1f} s a turn "
+            f"with its start; {ways[0]} takes {statistics.median(shares):.2f} of its time ({shares[0]:.2f} to "
+            f"{shares[-1]:.2f}), {cpu / used:.2f} of its processor time",
+            flush=True,
+        )
+
+
 def compare(kind: str, rows: int, ours: list[float], theirs: list[float], who: str, cpu: tuple[float, float]) -> None:
     mine, other = (rows / statistics.median(each) for each in (ours, theirs))
     ratios = sorted(b / a for a, b in zip(ours, theirs))
@@ -119,6 +142,7 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--kinds", default=",".join(BARS))
     parser.add_argument("--flink-python")
+    parser.add_argument("--ways", default="", help="flow, spark-jobs, resident: compare these")
     given = parser.parse_args()
     with Kafka() as broker:
         fill(broker.bootstrap, given.rows)
@@ -127,7 +151,9 @@ def main() -> None:
             "bootstrap": broker.bootstrap, "small": "small", "large": "large", "out": "out", "rows": given.rows,
         }  # fmt: skip
         for kind in given.kinds.split(","):
-            if kind == "plain":
+            if given.ways:
+                compare_ways(kind, given.ways.split(","), around, given.rows, given.turns)
+            elif kind == "plain":
                 ours, cpu = run(sys.executable, kind, around, given.turns, "--millrace")
                 start = bare(broker.bootstrap, 0)
                 theirs = [bare(broker.bootstrap, given.rows) - start for _ in range(given.turns)]

@@ -34,7 +34,7 @@ from millrace.datastream import StreamExecutionEnvironment
 from millrace.runtime.coordination.coordinator import Coordinator
 from millrace.table import StreamTableEnvironment
 from millrace.table.environment import TableEnvironment
-from millrace.table.sessions.table_settings import EnvironmentSettings
+from millrace.table.sessions.session import EnvironmentSettings
 from millrace.testing.local import LocalEngine
 
 EPOCHS = 16

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 
-from millrace.configuration.registry import TOPICS, Option, options
-from millrace.configuration.rule import NEWEST, Effect, Topic, short_name
+from millrace.configuration.registry import TOPICS, Option, options, short_name
+from millrace.configuration.rule import NEWEST, Effect, Topic
 
 TARGET = Path(__file__).parents[1] / "docs" / "configuration.md"
 LONGEST_DEFAULT = 60

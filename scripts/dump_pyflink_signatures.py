@@ -8,27 +8,45 @@ Run it with the Python of an environment that has apache-flink; no JVM is starte
 
 from __future__ import annotations
 
+import ast
 import importlib
 import importlib.metadata
+import importlib.util
 import json
 import pkgutil
 from pathlib import Path
 from typing import Any
 
-from compatibility.describe import describe_module
+from compatibility.describe import describe_module, full_name
 
 PACKAGES = ["pyflink.common", "pyflink.datastream", "pyflink.metrics", "pyflink.table", "pyflink.util"]
+MODULES = ["pyflink.serializers"]
+SHELL = "pyflink.shell"
 TARGET = Path(__file__).parents[1] / "tests" / "data" / "pyflink-signatures.json"
 
 
 def modules() -> list[str]:
-    """The packages and all modules below them."""
-    found = list(PACKAGES)
+    """The packages and all modules below them, and single modules."""
+    found = [*PACKAGES, *MODULES]
     for package in PACKAGES:
         path = importlib.import_module(package).__path__
         inside = (module.name for module in pkgutil.walk_packages(path, f"{package}."))
         found += [name for name in inside if not {"tests", "examples"} & set(name.split("."))]
     return sorted(found)
+
+
+def shell() -> dict[str, Any]:
+    """What ``pyflink.shell`` exports, read from its source: the import of it starts a JVM."""
+    found = importlib.util.find_spec(SHELL)
+    assert found is not None and found.origin is not None
+    exports: dict[str, str] = {}
+    for node in ast.parse(Path(found.origin).read_text("utf-8")).body:
+        if isinstance(node, ast.ImportFrom) and node.module and node.names[0].name == "*":
+            module = importlib.import_module(node.module)
+            exports |= {name: full_name(getattr(module, name)) for name in module.__all__}
+        if isinstance(node, ast.Assign):
+            exports |= {part.id: f"{SHELL}.{part.id}" for part in node.targets if isinstance(part, ast.Name)}
+    return {"exports": exports, "classes": {}, "functions": {}, "constants": {}}
 
 
 def to_json(value: Any, indent: str = "") -> str:
@@ -42,6 +60,7 @@ def to_json(value: Any, indent: str = "") -> str:
 
 def main() -> None:
     described = {name: describe_module(importlib.import_module(name)) for name in modules()}
+    described = dict(sorted({**described, SHELL: shell()}.items()))
     version = importlib.metadata.version("apache-flink")
     TARGET.write_text(to_json({"version": version, "modules": described}) + "\n", "utf-8")
 

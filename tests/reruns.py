@@ -6,8 +6,6 @@ has delayed at the wrong moment. By hand nothing is run again, so that a race is
 
 from __future__ import annotations
 
-import socket
-
 import pytest
 
 MOST = 3
@@ -19,13 +17,6 @@ class Reruns:
 
     def __init__(self) -> None:
         self.failures: list[tuple[str, str]] = []
-
-    def pytest_sessionstart(self, session: pytest.Session) -> None:
-        # The plugin sends the main process two messages at each test and waits for an answer: the second one would wait
-        # 40 ms until the first is confirmed, a quarter of an hour in all.
-        connection = getattr(getattr(session.config, "failures_db", None), "sock", None)
-        if connection is not None:
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.outcome == "rerun":

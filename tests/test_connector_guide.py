@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.connectors.tables.messages.message_tables import MessageTables
+from tests.connectors.tables.message_tables import MessageTables
 from tests.local_jobs import run_jobs_locally
 from tests.test_docs import ROOT, blocks_of
 

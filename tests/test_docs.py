@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from click.testing import CliRunner
+from tests.corpus import corpus
 from tests.local_jobs import run_jobs_locally
 
 from millrace import deactivate
@@ -118,11 +119,14 @@ SCRIPTS = [(block, output) for block, output in _programs("sql") if block.how ==
 
 
 def _to_run(way: str) -> Any:
+    """Ring 2 runs a third on Spark of those that it runs without Spark, too."""
     chosen = [(block, output) for block, output in PROGRAMS if way in block.ways]
-    return pytest.mark.parametrize(("block", "output"), chosen, ids=[str(block) for block, _ in chosen])
+    marks = [[pytest.mark.draw(3)] if way == "spark" and "local" in block.ways else [] for block, _ in chosen]
+    cases = [pytest.param(*case, marks=each, id=str(case[0])) for case, each in zip(chosen, marks)]
+    return pytest.mark.parametrize(("block", "output"), cases)
 
 
-@pytest.mark.parametrize("block", [block for block, _ in PROGRAMS], ids=str)
+@corpus("block", [block for block, _ in PROGRAMS], 243)
 def test_every_program_says_how_to_run_it(block: Block) -> None:
     if block.file is not None and block.how is None:
         return  # only imported
@@ -216,7 +220,7 @@ def _pyflink_as_before() -> Iterator[None]:
 # -- links --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("page", PAGES, ids=_name)
+@corpus("page", PAGES, 121)
 def test_links_lead_somewhere(page: Path) -> None:
     broken = []
     for target in _LINK.findall(_without_code(page.read_text("utf-8"))):

@@ -15,7 +15,7 @@ from scripts.compatibility.generate import TARGET, generate
 from scripts.compatibility.page import COMMAND, page
 from scripts.compatibility.reasons import REFUSED, Explanations, Reason, Unexplained
 
-from millrace.datastream.not_yet import not_yet
+from millrace.pyflink_names import PublicModule
 
 
 def test_the_page_is_up_to_date() -> None:
@@ -107,7 +107,7 @@ def function(a):
 OURS = '''
 import enum
 from abc import ABC, abstractmethod
-from millrace.datastream.not_yet import not_yet
+from millrace.util.not_yet import not_yet
 
 __all__ = ["Same", "Extra"]
 LIMIT = 3
@@ -236,8 +236,12 @@ def test_an_abstract_method_is_no_refusal() -> None:
     assert refusals.refusal_of(Contract.abstract) is None
 
 
-def test_a_name_that_cannot_be_imported_is_a_refusal() -> None:
-    assert refusals.refusal_of_name(not_yet("a.B", "c")) == refusals.Refusal(True, "c")
+def test_the_table_of_names_says_why_a_name_is_not_there() -> None:
+    module = PublicModule(not_yet={"c": "B"}, absent={"wraps a Java object": "D E"})
+    found = refusals.refusals_of_names(module)
+    assert found.keys() == {"B", "D", "E"}
+    assert found["B"].text == "not there yet; nearest: c"
+    assert found["D"].text == found["E"].text == "wraps a Java object"
 
 
 # -- the page -----------------------------------------------------------------------------------------------------

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from benchmarks.nexmark.events import Settings
@@ -16,14 +17,17 @@ from benchmarks.nexmark.session import environment
 from millrace.common.types import Row, RowKind
 
 Table = Counter[tuple[Any, ...]]
+NONE: Mapping[str, str] = MappingProxyType({})
 
 
-def differences(events: int, names: Sequence[str]) -> list[str]:
+def differences(events: int, names: Sequence[str], settings_of_streaming: Mapping[str, str] = NONE) -> list[str]:
     """The queries whose tables differ. Prints what is found."""
     settings = Settings(events=events, rate=max(events // 60, 100))  # a minute: several windows of each kind
     epochs = random.Random(events)
     batch = environment(settings, streaming=False)
     streaming = environment(settings, block=max(events // 40, 50))
+    for key, value in settings_of_streaming.items():
+        streaming.get_config().set(key, value)
     wrong = []
     for name in names:
         blocks = epochs.randint(1, 7)

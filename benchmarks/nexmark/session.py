@@ -6,7 +6,7 @@ from benchmarks.nexmark.events import Settings
 from benchmarks.nexmark.tables import BLOCK, COLUMNS, SIDE_DDL, NexmarkFactory, SideFactory, ddl
 from benchmarks.sides.work import PARALLELISM
 from millrace.table import EnvironmentSettings, Table, TableEnvironment
-from millrace.table.sessions.factories import register_factory
+from millrace.table.sessions.table_info import register_factory
 from millrace.table.udf import udf
 
 BID_NOW = "CREATE TEMPORARY VIEW bid_now AS SELECT *, PROCTIME() AS p FROM bid"

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
 
-from millrace.datastream.not_yet import Missing
+from millrace.pyflink_names import NAMES, PublicModule
 
 from .describe import PROTOCOLS, init_of, is_public, member_of, parameters, shown
-from .refusals import Refusal, refusal_of, refusal_of_name
+from .refusals import Refusal, refusal_of, refusals_of_names
 
 ABSENT = "absent"
 
@@ -30,7 +30,7 @@ class Entry:
     """as the page shows it, inside its module"""
     problems: tuple[str, ...] = ()
     refusal: Refusal | None = None
-    """why calling ours raises NotImplementedError"""
+    """why ours is not there, or why calling it raises NotImplementedError"""
     additions: tuple[str, ...] = ()
 
 
@@ -95,6 +95,7 @@ class _Comparison:
         self._theirs = modules[name]
         self._found = ModuleEntries(name)
         self._ours: ModuleType | None = None
+        self._not_there = refusals_of_names(NAMES.get(name.removeprefix("pyflink."), PublicModule()))
 
     def run(self) -> ModuleEntries:
         try:
@@ -116,18 +117,10 @@ class _Comparison:
         self._found.entries.append(Entry(f"{self._found.name}.{name}", shown, problems, **more))
 
     def _look_up(self, name: str) -> tuple[Any, Refusal | None]:
-        """Our object of that name; None if there is none, with the reason if asking for it gives one."""
-        if self._ours is None:
-            return None, None
-        try:
-            found = getattr(self._ours, name)
-            if isinstance(found, Missing):
-                found()
-            return found, None
-        except AttributeError:
-            return None, None
-        except NotImplementedError as error:
-            return None, refusal_of_name(error)
+        """Our object of that name; None if there is none, with the reason if the table of names has one."""
+        if name in self._not_there:
+            return None, self._not_there[name]
+        return getattr(self._ours, name, None), None
 
     def _export(self, name: str, home: str) -> None:
         ours, refusal = self._look_up(name)

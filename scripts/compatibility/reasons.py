@@ -1,5 +1,6 @@
-"""Why something of PyFlink is absent or different here, written by hand. What has no reason fails the test.
+"""Why a member of PyFlink is absent or different here, written by hand. What has no reason fails the test.
 
+Why a whole name of a module is absent says the table in ``millrace.pyflink_names``.
 The first row that fits counts. Patterns are those of ``fnmatch``; names are written without ``pyflink.``, several of
 them with spaces between. A row that fits nothing fails the test too, so that the table does not outlive its subject.
 """
@@ -8,6 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+
+from millrace.pyflink_names.public_module import INTERNAL, WRAPS_JAVA
 
 from .compare import ABSENT
 
@@ -29,8 +32,6 @@ class Reason:
 REFUSED = "raises NotImplementedError"
 """The problem of a function that does."""
 
-_JAVA = "wraps a Java object"
-_INTERNAL = "part of PyFlink's implementation, not of its API"
 _MADE_ELSEWHERE = "programs get it from a method and don't make it"
 
 REASONS = (
@@ -42,16 +43,14 @@ REASONS = (
     ),
     # Java
     Reason("*", "*the Java object `j_*", "there are no Java objects here"),
-    Reason("*", "is no subclass of `pyflink.*.Java*Wrapper`", _JAVA),
-    Reason("*.get_java_* *.to_j_row_kind common.utils.* *.Java*Wrapper *.Java*Wrapper.*", ABSENT, _JAVA),
-    Reason("util.java_utils.* util.exceptions.*", ABSENT, "works on Java objects"),
-    Reason("datastream.connectors.elasticsearch.*.get_http_host_class", ABSENT, _JAVA),
+    Reason("*", "is no subclass of `pyflink.*.Java*Wrapper`", WRAPS_JAVA),
+    Reason("*.get_java_* *.to_j_row_kind", ABSENT, WRAPS_JAVA),
+    Reason("datastream.connectors.elasticsearch.*.get_http_host_class", ABSENT, WRAPS_JAVA),
     Reason(
         "datastream.connectors.elasticsearch.Elasticsearch6SinkBuilder",
         ABSENT,
         "its servers have had no support since 2022; nearest: Elasticsearch7SinkBuilder, OpensearchSinkBuilder",
     ),
-    Reason("datastream.utils.*", ABSENT, "turns Java objects into Python's and back"),
     Reason(
         "datastream.state_backend.EmbeddedRocksDBStateBackend.set_options",
         REFUSED,
@@ -132,15 +131,10 @@ REASONS = (
         "an error in both",
     ),
     # PyFlink's own
-    Reason("common.typeinfo.*.EPOCH_ORDINAL", ABSENT, _INTERNAL),
-    Reason("datastream.data_stream.KeyedStream.AccumulateType*", ABSENT, _INTERNAL),
-    Reason("datastream.data_stream.WINDOW_STATE_NAME", ABSENT, _INTERNAL),
-    Reason("datastream.functions.*FunctionWrapper* datastream.functions.Internal*", ABSENT, _INTERNAL),
-    Reason("datastream.stream_execution_environment.StreamExecutionEnvironment.serializer", ABSENT, _INTERNAL),
-    Reason("datastream.window.WindowOperationDescriptor*", ABSENT, _INTERNAL),
-    Reason("datastream.window.Continuous*Trigger.*stat*", ABSENT, _INTERNAL),
-    Reason("datastream.window.Min*", ABSENT, _INTERNAL),
-    Reason("datastream.window.long_to_int_with_bit_mixing datastream.window.mod_inverse", ABSENT, _INTERNAL),
+    Reason("common.typeinfo.*.EPOCH_ORDINAL", ABSENT, INTERNAL),
+    Reason("datastream.data_stream.KeyedStream.AccumulateType*", ABSENT, INTERNAL),
+    Reason("datastream.stream_execution_environment.StreamExecutionEnvironment.serializer", ABSENT, INTERNAL),
+    Reason("datastream.window.Continuous*Trigger.*stat*", ABSENT, INTERNAL),
     # tables
     Reason(
         "table.statement_set.StatementSet table.table.* table.table_environment.TableEnvironment "
@@ -150,9 +144,8 @@ REASONS = (
     ),
     Reason("table.table.AggregatedTable table.window.*", "requires `*", _MADE_ELSEWHERE),
     Reason("table.statement_set.StatementSet", "without `t_env`", _MADE_ELSEWHERE),
-    Reason("table.functions.* table.serializers.* table.utils.*", ABSENT, _INTERNAL),
-    Reason("table.types.*_PRECISION table.types.*.EPOCH_ORDINAL table.types.*.has_precision_info", ABSENT, _INTERNAL),
-    Reason("table.types.RowField.*_sql_type table.types.RowField.need_conversion", ABSENT, _INTERNAL),
+    Reason("table.types.*_PRECISION table.types.*.EPOCH_ORDINAL table.types.*.has_precision_info", ABSENT, INTERNAL),
+    Reason("table.types.RowField.*_sql_type table.types.RowField.need_conversion", ABSENT, INTERNAL),
     Reason("table.types.*_sql_type", "`obj` instead of `*`", "has the name of its base class's"),
     Reason("table.types.*", "`precision` is None by default*", "None stands for that precision"),
     Reason("table.types.UserDefinedType.*", REFUSED, "subclasses implement it, in PyFlink too"),

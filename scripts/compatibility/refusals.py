@@ -14,23 +14,31 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from .describe import syntax
+from millrace.pyflink_names.public_module import PublicModule, each
 
-_INTRODUCTION = "; nearest: "
+from .describe import syntax
 
 
 @dataclass(frozen=True)
 class Refusal:
-    """What raising NotImplementedError says."""
+    """Why a name or a call is refused: what raising NotImplementedError says, or the table of names."""
 
     always: bool
     nearest: str | None = None
     """what the message recommends, when the source shows it"""
+    reason: str | None = None
+    """why a name is not there, from ``millrace.pyflink_names``"""
+
+    @property
+    def text(self) -> str | None:
+        """What the page says if scripts/compatibility/reasons.py has nothing to say."""
+        return f"not there yet; nearest: {self.nearest}" if self.nearest else self.reason
 
 
-def refusal_of_name(error: NotImplementedError) -> Refusal:
-    """The refusal of a name whose import raised ``error``."""
-    return Refusal(True, str(error).partition(_INTRODUCTION)[2] or None)
+def refusals_of_names(module: PublicModule) -> dict[str, Refusal]:
+    """Name -> its refusal, of the names that a module does not have."""
+    not_yet = {name: Refusal(True, nearest) for nearest, name, _ in each(module.not_yet)}
+    return not_yet | {name: Refusal(True, reason=reason) for reason, name, _ in each(module.absent)}
 
 
 def refusal_of(found: Any, cls: type | None = None, name: str = "") -> Refusal | None:

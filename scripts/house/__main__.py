@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from scripts.house.circles import crowded_folders, in_circles, module_imports, one_circle, package_imports
 from scripts.house.commits import badly_written
 from scripts.house.layers import broken_layers
+from scripts.house.map import stale_map
 from scripts.house.pages import broken_names
 from scripts.house.process_state import process_state
 from scripts.house.sizes import figures, too_long, with_one_importer
@@ -15,10 +16,10 @@ from scripts.house.strictness import lax_core
 from scripts.house.texts import damaged_texts
 from scripts.house.tree import Module, read_tree
 
-MODULES_IN_CIRCLES = 37
+MODULES_IN_CIRCLES = 19
 """through imports inside functions: may only fall"""
-ONE_IMPORTER = 210
-"""modules with a single importer: may only fall"""
+ONE_IMPORTER = 156
+"""modules with a single importer: may only fall (61 of them are state and tables of ``runtime``)"""
 
 
 def broken_rules(modules: Mapping[str, Module]) -> Iterator[str]:
@@ -39,6 +40,7 @@ def broken_rules(modules: Mapping[str, Module]) -> Iterator[str]:
     if len(single := with_one_importer(modules)) > ONE_IMPORTER:
         yield f"{len(single)} modules have one importer (limit {ONE_IMPORTER}): join some with it"
     yield from broken_names(modules)
+    yield from stale_map(modules)
     yield from badly_written()
 
 

@@ -6,8 +6,8 @@ vulture collects the definitions and the uses, in the folders that ``[tool.vultu
 alive, too, if programs or libraries use it from outside:
 
 - PyFlink has it (tests/data/pyflink-signatures.json), or a page of the documentation writes it as code;
-- a string names it, as the tables of factories and formats do ("millrace.connectors.kafka.kafka_table:KafkaFactory"),
-  or as the tests of builders' methods do ("set_client_id_prefix");
+- a string names it, as entry points of pyproject.toml do ("millrace.connectors.kafka.kafka_table:KafkaFactory"), or as
+  the tests of builders' methods do ("set_client_id_prefix");
 - a decorator hands it to a table of functions, of commands or of forms (``ignore_decorators`` of pyproject.toml);
 - it stands in ``called_from_outside.txt``, with the reason.
 """
@@ -88,11 +88,12 @@ def names_used_outside() -> set[str]:
 
 
 def names_in_strings() -> set[str]:
-    """The names with which a string of the package ends after a dot or a colon, and those of methods in tests."""
+    """The names with which a string of the package or an entry point ends after a dot or a colon, and those of
+    methods in tests."""
     found: set[str] = set()
     for file in TABLES_OF_METHODS:
         found.update(_NAME_ALONE.findall(file.read_text("utf-8")))
-    for file in PACKAGE.rglob("*.py"):
+    for file in (ROOT / "pyproject.toml", *PACKAGE.rglob("*.py")):
         found.update(_NAMING_STRING.findall(file.read_text("utf-8")))
     return found
 

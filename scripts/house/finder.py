@@ -12,8 +12,15 @@ from pathlib import Path
 
 from scripts.house.tree import PACKAGE, Module
 
+try:
+    import tomllib
+except ImportError:
+    import tomli as tomllib
+
 TESTS = Path(__file__).parents[2] / "tests"
-OPERATORS = f"{PACKAGE}.runtime.operators.one_input_operators"
+PROJECT = TESTS.parent / "pyproject.toml"
+OPERATORS = "millrace.operators"
+"""entry points of pyproject.toml: description -> operator; those of batch mode end with ``.batch``"""
 WINDOWS = ("window_operator", f"{PACKAGE}.runtime.windows.choice")
 """chooses the operator of a window"""
 MOST_MAKERS = 3
@@ -65,7 +72,7 @@ STREAMS: Sequence[tuple[str, str, Sequence[str]]] = (
         ("Iterate", "CloseWith"),
     ),
     ("`CEP.pattern(...).process`, ...", "cep.pattern_stream:PatternStream.process", ("MatchPattern",)),
-    ("`CEP.dynamic_patterns`", "cep.dynamic_patterns:DynamicPatternStream.process", ("MatchPatterns",)),
+    ("`CEP.dynamic_patterns`", "cep.pattern_stream:DynamicPatternStream.process", ("MatchPatterns",)),
 )
 TESTED_BY = {
     "KeyedProcess": "process_timers",
@@ -113,7 +120,7 @@ CLAUSES: Mapping[str, str] = {
 
 def streams(modules: Mapping[str, Module]) -> str:
     """The table of the DataStream API."""
-    streaming, batch = _operator_table(modules, "STREAMING"), _operator_table(modules, "BATCH")
+    streaming, batch = _operators(OPERATORS), _operators(f"{OPERATORS}.batch")
     rows = ["| method | makes the description | description | operator | test |", "|---|---|---|---|---|"]
     for method, maker, specs in STREAMS:
         found = [streaming.get(spec, WINDOWS) for spec in specs]
@@ -156,24 +163,18 @@ def nodes_without_words(modules: Mapping[str, Module]) -> set[str]:
     return {node for node, _ in _forms(modules, "table.planner.nodes", "streaming_form")} - set(CLAUSES)
 
 
-def specs_without_methods(modules: Mapping[str, Module]) -> set[str]:
+def specs_without_methods() -> set[str]:
     """Descriptions with an operator that ``STREAMS`` does not name."""
-    return set(_operator_table(modules, "STREAMING")) - {spec for _, _, specs in STREAMS for spec in specs}
+    return set(_operators(OPERATORS)) - {spec for _, _, specs in STREAMS for spec in specs}
 
 
 # DataStreams
 
 
-def _operator_table(modules: Mapping[str, Module], name: str) -> dict[str, tuple[str, str]]:
-    """Description -> (operator, its module), of a table in ``OPERATORS``."""
-    module = modules[OPERATORS]
-    homes = _imported(module.tree)
-    for each in module.tree.body:
-        if isinstance(each, ast.AnnAssign) and isinstance(each.value, ast.Dict) and ast.unparse(each.target) == name:
-            pairs = [(key, value) for key, value in zip(each.value.keys, each.value.values) if key is not None]
-            named = [(ast.unparse(key).removeprefix("specs."), ast.unparse(value)) for key, value in pairs]
-            return {spec: (operator, homes.get(operator, module.name)) for spec, operator in named}
-    raise LookupError(f"{OPERATORS} has no table {name}")
+def _operators(group: str) -> dict[str, tuple[str, str]]:
+    """Description -> (operator, its module), of a group of entry points."""
+    points = tomllib.loads(PROJECT.read_text("utf-8"))["project"]["entry-points"][group]
+    return {spec: (value.partition(":")[2], value.partition(":")[0]) for spec, value in points.items()}
 
 
 def _maker(place: str, modules: Mapping[str, Module]) -> str:

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from textwrap import wrap
 
 from scripts.house.circles import module_imports, reaches, strongly_connected
-from scripts.house.finder import clauses, streams
+from scripts.house.finder import clauses, nodes_without_words, specs_without_methods, streams
 from scripts.house.layers import ALLOWED, EVERYTHING
 from scripts.house.tree import PACKAGE, Module, read_tree
 
@@ -38,7 +38,10 @@ def layers(modules: Mapping[str, Module]) -> str:
     table = ["", "| package | what it is | may import |", "|---|---|---|"]
     for name in sorted(of_package, key=lambda name: (-of_package[name], name)):
         table.append(f"| `{name}` | {_sentence(modules[f'{PACKAGE}.{name}'])} | {_may_import(name, of_package)} |")
-    note = "\nPrograms reach the engine, clusters and notebooks through entry points (`util/plugins.py`)."
+    note = (
+        "\nEngines, clusters, notebooks, connectors, formats, catalogs, operators and kinds of state are entry points\n"
+        "of `pyproject.toml`, so that each is found by its name and imported when it is needed (`util/plugins.py`)."
+    )
     return "\n".join([*lines[:-1], *table, note]) + "\n"
 
 
@@ -166,6 +169,19 @@ def with_parts(page: str, modules: Mapping[str, Module]) -> str:
         if number != 1:
             raise ValueError(f"{PAGE.name} has {number} places for {name}")
     return page
+
+
+def stale_map(modules: Mapping[str, Module]) -> Iterator[str]:
+    """One line per part of the page that is not as the source is, or lacks something."""
+    page = PAGE.read_text("utf-8")
+    if page != with_parts(page, modules):
+        yield f"docs/{PAGE.name} is not as the source is: run `{COMMAND}` and look at what changed"
+    for kind, missing, table in (
+        ("descriptions without a method", specs_without_methods(), "STREAMS"),
+        ("plan nodes without words", nodes_without_words(modules), "CLAUSES"),
+    ):
+        if missing:
+            yield f"{kind}: {', '.join(sorted(missing))}: name them in {table} of scripts/house/finder.py"
 
 
 def main() -> None:

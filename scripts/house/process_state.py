@@ -19,7 +19,7 @@ PROCESS_WIDE = {
     "millrace.relational.rex": "Python's recursion limit, and how many walks need it raised",
     "millrace.spark.job_records": "the program's file of recoverable jobs, numbered for the whole process",
     "millrace.spark.jobs.listeners": "how the command shows jobs",
-    "millrace.spark.sessions.own_jvm": "a JVM that was started ahead of need",
+    "millrace.spark.sessions.own_jvm": "a JVM that was started early",
     "millrace.spark.sessions.session": "the session that programs without one share",
     "millrace.spark.workers.output": "a worker process: it serves one job at a time",
     "millrace.spark.workers.pipe": "the files of a worker process",

@@ -1,4 +1,5 @@
-"""How much of the engine's core is unchecked: ``Any`` in annotations, and invariants that are written down.
+"""How much is unchecked: ``Any`` in annotations, of the engine's core and of the packages around it, and invariants of
+the core that are written down.
 
 The limits are where the tree stands. A change may only improve them: then set the constants to the new numbers.
 """
@@ -11,8 +12,11 @@ from collections.abc import Iterator, Mapping
 from scripts.house.tree import Module
 
 CORE = ("millrace.checkpoint.", "millrace.runtime.")
-MOST_ANY = 2_316
+AROUND = ("millrace.cluster.", "millrace.connectors.", "millrace.spark.", "millrace.table.")
+MOST_ANY = 2_188
 """uses of ``Any`` in annotations of the core"""
+MOST_ANY_AROUND = 2_265
+"""uses of ``Any`` in annotations of the packages around it"""
 LEAST_INVARIANTS = 27
 """``assert`` statements of the core that say more than that something is not None, and calls of ``validate``"""
 
@@ -22,15 +26,19 @@ def lax_core(modules: Mapping[str, Module]) -> Iterator[str]:
     counted, said = uses_of_any(modules), invariants(modules)
     if counted > MOST_ANY:
         yield f"checkpoint and runtime have {counted} uses of Any in annotations (limit {MOST_ANY}): name the types"
+    around = uses_of_any(modules, AROUND)
+    if around > MOST_ANY_AROUND:
+        names = ", ".join(each.split(".")[1] for each in AROUND)
+        yield f"{names} have {around} uses of Any in annotations (limit {MOST_ANY_AROUND}): name the types"
     if said < LEAST_INVARIANTS:
         yield f"checkpoint and runtime have {said} invariants (at least {LEAST_INVARIANTS}): keep them in the code"
 
 
-def uses_of_any(modules: Mapping[str, Module]) -> int:
-    """How often annotations of the core say ``Any``."""
+def uses_of_any(modules: Mapping[str, Module], packages: tuple[str, ...] = CORE) -> int:
+    """How often annotations of these packages say ``Any``."""
     return sum(
         isinstance(part, ast.Name) and part.id == "Any"
-        for module in _core(modules)
+        for module in _of(modules, packages)
         for node in ast.walk(module.tree)
         for annotation in _annotations(node)
         for part in ast.walk(annotation)
@@ -42,13 +50,13 @@ def invariants(modules: Mapping[str, Module]) -> int:
     return sum(
         (isinstance(node, ast.Assert) and not _only_narrows(node.test))
         or (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "validate")
-        for module in _core(modules)
+        for module in _of(modules, CORE)
         for node in ast.walk(module.tree)
     )
 
 
-def _core(modules: Mapping[str, Module]) -> Iterator[Module]:
-    return (module for name, module in modules.items() if name.startswith(CORE))
+def _of(modules: Mapping[str, Module], packages: tuple[str, ...]) -> Iterator[Module]:
+    return (module for name, module in modules.items() if name.startswith(packages))
 
 
 def _annotations(node: ast.AST) -> Iterator[ast.expr]:

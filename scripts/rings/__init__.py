@@ -2,5 +2,6 @@
 
 python -m scripts.rings                    # make check: the tests for what differs from HEAD, else for the last commit
 python -m scripts.rings --since REVISION   # for all that differs from a revision
-python -m scripts.rings.record REPORT.xml  # keep durations of a run of pytest with --junitxml
+python -m scripts.rings.record REPORT.json  # keep durations of a run of pytest with --lanes-report
+python -m scripts.rings.night              # make night: everything, in groups with a report each
 """

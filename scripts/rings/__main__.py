@@ -25,7 +25,7 @@ def main() -> int:
     )
     given = parser.parse_args()
     changed = changed_files(ROOT, given.since)
-    durations = json.loads(DURATIONS.read_text())
+    durations = json.loads(DURATIONS.read_text())["unit"]
     processors = os.cpu_count() or 1
     modules = read_tree()
     choice = choose(changed, modules, imports_of_tests(ROOT, modules), durations, given.seconds * processors)
@@ -34,7 +34,7 @@ def main() -> int:
         print(f"{len(choice.left)} more import what has changed and run with make test, as {choice.left[0]}")
     if not choice.taken:
         return 0
-    command = [sys.executable, "-m", "pytest", "-q", "-m", WITHOUT_JAVA, "-n", str(processors), *choice.taken]
+    command = [sys.executable, "-m", "pytest", "-q", "-m", WITHOUT_JAVA, "--lanes=unit*", *choice.taken]
     code = subprocess.run(command, cwd=ROOT, env={**os.environ, "MILLRACE_RING": "2"}).returncode
     return 0 if code == 5 else code  # 5: all tests of these files need Java
 

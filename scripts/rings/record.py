@@ -1,4 +1,4 @@
-"""Keeps how long the tests of each file take: ``tests/durations.json``, from reports of ``pytest --junitxml``.
+"""Keeps how long the tests of each file take: ``tests/durations.json``, from a report of ``pytest --lanes-report``.
 
 make durations
 """
@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
-import xml.etree.ElementTree as xml
-from collections import defaultdict
+from collections.abc import Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -17,15 +16,14 @@ LEAST_SECONDS = 0.5
 """files that take less are not written down"""
 
 
-def durations(reports: list[Path]) -> dict[str, float]:
-    """File -> seconds of all its tests, of files with more than ``LEAST_SECONDS``."""
-    found: defaultdict[str, float] = defaultdict(float)
-    for report in reports:
-        for case in xml.parse(report).iter("testcase"):
-            found[f"{case.get('classname', '').replace('.', '/')}.py"] += float(case.get("time", 0))
-    return {name: round(seconds, 1) for name, seconds in sorted(found.items()) if seconds > LEAST_SECONDS}
+def longest(report: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, float]]:
+    """Group -> file -> seconds of all its tests, of files with more than ``LEAST_SECONDS``."""
+    return {
+        group: {name: round(seconds, 1) for name, seconds in sorted(files.items()) if seconds > LEAST_SECONDS}
+        for group, files in sorted(report.items())
+    }
 
 
 if __name__ == "__main__":
-    DURATIONS.write_text(json.dumps(durations([Path(each) for each in sys.argv[1:]]), indent=0) + "\n")
+    DURATIONS.write_text(json.dumps(longest(json.loads(Path(sys.argv[1]).read_text())), indent=0) + "\n")
     print(f"wrote {DURATIONS}")

@@ -20,20 +20,6 @@ PYFLINK_VERSION = "2.3.0"
 
 _PYFLINK = "pyflink"
 _VERSION = "pyflink.version"
-_STAND_INS = {
-    "datastream.tests": "stream_tests",
-    "datastream.tests.test_util": "stream_tests.test_util",
-    "find_flink_home": "java_gateway",
-    "fn_execution": "fn_execution",
-    "fn_execution.state_impl": "fn_execution.state_impl",
-    "java_gateway": "java_gateway",
-    "pyflink_gateway_server": "java_gateway",
-    "util.java_utils": "java_utils",
-    "util.utils": "java_utils",
-}
-"""PyFlink's modules that wrap Java: name below ``pyflink`` -> name below ``millrace.standins``."""
-# Millrace has more packages than these, but PyFlink does not have them.
-_PACKAGES = frozenset({"common", "datastream", "metrics", "serializers", "shell", "table", "testing", "util"})
 
 
 class PyFlinkFinder(MetaPathFinder):
@@ -95,22 +81,30 @@ class _AliasLoader(Loader):
 
 def _our_name(fullname: str) -> str:
     """Millrace's name of a PyFlink module. Raises ``ModuleNotFoundError`` with both names if there is none."""
+    from millrace.pyflink_names import NAMES
+
     rest = fullname.removeprefix(f"{_PYFLINK}.")
-    package = rest.partition(".")[0]
     ours = f"millrace.{rest}"
-    former = older.older_module(rest)
-    if former is not None:
-        return former
-    if rest in _STAND_INS:
-        return f"millrace.standins.{_STAND_INS[rest]}"
-    if package in _PACKAGES and importlib.util.find_spec(ours) is not None:
+    entry = NAMES.get(rest)
+    if entry is not None and entry.served:
+        return f"millrace.{entry.served}"
+    is_there = rest.partition(".")[0] in _packages() and importlib.util.find_spec(ours) is not None
+    if entry is not None and is_there:
         return ours
-    if package in _PACKAGES:
-        text = f"No module named {fullname!r}: Millrace stands in for PyFlink here and has no {ours!r}"
+    if is_there:
+        text = f"No module named {fullname!r}: PyFlink has none; import {ours!r}"
     else:
-        have = ", ".join(f"pyflink.{name}" for name in sorted(_PACKAGES))
-        text = f"No module named {fullname!r}: Millrace stands in for PyFlink here and has no {ours!r}, only {have}"
+        text = f"No module named {fullname!r}: Millrace stands in for PyFlink here and has no {ours!r}"
+    if rest.partition(".")[0] not in _packages():
+        text += f", only {', '.join(f'pyflink.{name}' for name in _packages())}"
     raise ModuleNotFoundError(text, name=fullname)
+
+
+def _packages() -> list[str]:
+    """The packages and single modules right below ``pyflink`` that have names here."""
+    from millrace.pyflink_names import NAMES
+
+    return sorted({name.partition(".")[0] for name, module in NAMES.items() if module.here})
 
 
 def activate() -> None:

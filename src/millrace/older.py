@@ -2,74 +2,17 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import re
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from types import ModuleType
 from typing import Any
 
 from millrace.util import fallback
 
-__all__ = ["OlderNames", "add_older_names", "older_module", "remove_older_names"]
+__all__ = ["OlderNames", "add_older_names", "remove_older_names"]
 
 _ROOM = "millrace.legacy"
-
-_MODULES = {
-    "common.execution_mode": "stream_settings",
-    "dataset": "dataset",
-    "dataset.execution_environment": "dataset",
-    "datastream.time_characteristic": "stream_operations",
-    "table.query_config": "table_environments",
-    "table.sinks": "csv_tables",
-    "table.sources": "csv_tables",
-}
-"""Modules that PyFlink no longer has: PyFlink's name -> module below ``millrace.legacy``."""
-
-_DESCRIPTORS = """
-    Avro ConnectorDescriptor Csv CustomConnectorDescriptor CustomFormatDescriptor Elasticsearch FileSystem
-    FormatDescriptor HBase Json Kafka OldCsv
-"""
-_BACKENDS = "FsStateBackend MemoryStateBackend RocksDBStateBackend"
-_FUNCTIONS = "FoldFunction OutputSelector"
-_ASSIGNERS = """
-    AscendingTimestampExtractor AssignerWithPeriodicWatermarks AssignerWithPunctuatedWatermarks
-    BoundedOutOfOrdernessTimestampExtractor
-"""
-_KAFKA = """
-    FlinkKafkaConsumer08 FlinkKafkaConsumer09 FlinkKafkaConsumer010 FlinkKafkaConsumer011
-    FlinkKafkaProducer08 FlinkKafkaProducer09 FlinkKafkaProducer010 FlinkKafkaProducer011
-"""
-_SCHEMAS = """
-    AvroRowDeserializationSchema AvroRowSerializationSchema CsvRowDeserializationSchema CsvRowSerializationSchema
-    JsonRowDeserializationSchema JsonRowSerializationSchema
-"""
-_NAMES = (
-    # module below pyflink, module of the room, names
-    ("common", "assigners", _ASSIGNERS),
-    ("common", "stream_settings", "ExecutionMode"),
-    ("common.serialization", "formats", _SCHEMAS),
-    ("common.watermark_strategy", "assigners", _ASSIGNERS),
-    ("datastream", "assigners", _ASSIGNERS),
-    ("datastream", "stream_settings", _BACKENDS),
-    ("datastream.state_backend", "stream_settings", _BACKENDS),
-    ("datastream", "stream_settings", "ExternalizedCheckpointCleanup"),
-    ("datastream.checkpoint_config", "stream_settings", "ExternalizedCheckpointCleanup"),
-    ("datastream", "stream_operations", "TimeCharacteristic"),
-    ("datastream.connectors", "connectors", _KAFKA),
-    ("datastream.connectors.kafka", "connectors", _KAFKA),
-    ("datastream", "stream_operations", f"{_FUNCTIONS} ListCheckpointed"),
-    ("datastream.functions", "stream_operations", f"{_FUNCTIONS} ListCheckpointed"),
-    ("datastream", "connectors", "TextInputFormat"),
-    ("datastream.data_stream", "stream_operations", "SplitStream"),
-    ("table", "csv_tables", "CsvTableSink CsvTableSource TableSink TableSource WriteMode"),
-    ("table", "table_environments", "BatchTableEnvironment"),
-    ("table.table_environment", "table_environments", "BatchTableEnvironment"),
-    ("table", "table_environments", "BatchQueryConfig QueryConfig StreamQueryConfig"),
-    ("table", "table_methods", "TemporalTableFunction"),
-    ("table.descriptors", "descriptors", "BatchTableDescriptor ConnectTableDescriptor StreamTableDescriptor"),
-    ("table.descriptors", "descriptors", _DESCRIPTORS),
-)
 
 _METHODS = (
     # class of today, module of the room, methods
@@ -139,7 +82,6 @@ _ARGUMENTS = {
 """Functions with deprecated arguments -> the module with their ``todays_arguments``."""
 
 _CAPITAL = re.compile("[A-Z]")
-_HOMES = {(module, name): home for module, home, names in _NAMES for name in names.split()}
 _STAND_INS = {(cls, name): home for cls, home, names in _METHODS for name in names.split()}
 
 
@@ -178,32 +120,37 @@ def _may_be_older(function: str, args: tuple[Any, ...], keywords: dict[str, Any]
     return (function == "Table.insert_into" and len(texts) > 1) or any("," in text for text in texts)
 
 
-def older_module(name: str) -> str | None:
-    """Millrace's name of a module (without ``pyflink.``) that PyFlink no longer has."""
-    home = _MODULES.get(name)
-    return None if home is None else f"{_ROOM}.{home}"
-
-
 def add_older_names(name: str, module: ModuleType) -> None:
-    """Add the deprecated names of a module, known as ``pyflink.`` and this name, to it, also for ``import *``."""
-    if not any(each == name for each, _ in _HOMES) or hasattr(module.__dict__.get("__getattr__"), "_before"):
+    """Add the names that only ``pyflink.<name>`` has to a module, also for ``import *``.
+
+    These are deprecated ones, and those that are not there yet.
+    """
+    from millrace.pyflink_names import NAMES
+    from millrace.pyflink_names.public_module import each
+
+    entry = NAMES.get(name)
+    homes = {} if entry is None else {older: place for place, older, _ in each(entry.older)}
+    refused = [] if entry is None else [missing for _, missing, _ in each(entry.not_yet)]
+    if not (homes or refused) or hasattr(module.__dict__.get("__getattr__"), "_before"):
         return
     before = module.__dict__.get("__getattr__")
 
     def __getattr__(attribute: str) -> Any:
-        home = _HOMES.get((name, attribute))
+        home = homes.get(attribute)
         if home is not None:
-            return getattr(_load(home), attribute)
+            return getattr(import_module(f"millrace.{home}"), attribute)
         if before is None:
             raise AttributeError(f"module {module.__name__!r} has no attribute {attribute!r}")
         return before(attribute)
 
     __getattr__.__dict__["_before"] = before
+    if before is not None:
+        for older in homes:  # a name of today that was used before is in the module itself
+            module.__dict__.pop(older, None)
     module.__dict__["__getattr__"] = __getattr__
     if "__all__" in module.__dict__:
         __getattr__.__dict__["_all"] = module.__dict__["__all__"]
-        older = [each for home, each in _HOMES if home == name]
-        module.__dict__["__all__"] = [*dict.fromkeys([*module.__dict__["__all__"], *older])]
+        module.__dict__["__all__"] = list(dict.fromkeys([*module.__dict__["__all__"], *homes, *refused]))
 
 
 def remove_older_names(module: ModuleType) -> None:
@@ -226,4 +173,4 @@ def install() -> None:
 
 
 def _load(home: str) -> ModuleType:
-    return importlib.import_module(f"{_ROOM}.{home}")
+    return import_module(f"{_ROOM}.{home}")

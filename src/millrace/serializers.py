@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import pickle
 import struct
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from typing import Any, BinaryIO
 
+from millrace.common.serializer import TypeSerializer
+
 __all__ = ["BatchedSerializer", "PickleSerializer", "read_int", "write_int"]
 
-_END = -1
-_NULL = -2
+
+class SpecialLengths:
+    """Lengths with a meaning of their own, in front of objects."""
+
+    END_OF_DATA_SECTION = -1
+    NULL = -2
 
 
 def read_int(stream: BinaryIO) -> int:
@@ -31,15 +37,16 @@ def write_int(value: int, stream: BinaryIO) -> None:
     stream.write(struct.pack("!i", value))
 
 
-class IterableSerializer(ABC):
+class IterableSerializer(TypeSerializer[Iterable[Any]]):
     """Writes and reads many objects."""
 
     @abstractmethod
-    def serialize(self, iterable: Iterable[Any], stream: BinaryIO) -> None: ...
+    def serialize(self, element: Iterable[Any], stream: BinaryIO) -> None:
+        """Write objects to a stream of bytes."""
 
     @abstractmethod
     def deserialize(self, stream: BinaryIO) -> Iterator[Any]:
-        """Read all objects up to the end of the stream."""
+        """Read all objects up to the end of a stream of bytes."""
 
 
 class VarLengthDataSerializer(IterableSerializer):
@@ -63,9 +70,9 @@ class VarLengthDataSerializer(IterableSerializer):
                 length = read_int(stream)
             except EOFError:
                 return
-            if length == _END:
+            if length == SpecialLengths.END_OF_DATA_SECTION:
                 return
-            if length == _NULL:
+            if length == SpecialLengths.NULL:
                 yield None
                 continue
             data = stream.read(length)
@@ -97,8 +104,8 @@ class BatchedSerializer(IterableSerializer):
     def __repr__(self) -> str:
         return f"BatchedSerializer({self.serializer}, {self.batch_size})"
 
-    def serialize(self, iterable: Iterable[Any], stream: BinaryIO) -> None:
-        self.serializer.serialize(self._batches(iter(iterable)), stream)
+    def serialize(self, iterator: Iterable[Any], stream: BinaryIO) -> None:
+        self.serializer.serialize(self._batches(iter(iterator)), stream)
 
     def _batches(self, items: Iterator[Any]) -> Iterator[list[Any]]:
         if self.batch_size == self.UNLIMITED_BATCH_SIZE:

@@ -1,53 +1,549 @@
-"""The names of PyFlink's Python shell: environments, and the names of the packages that it imports.
+# Written by `make tables` from millrace.pyflink_names: edit that, not this file.
+"""The names of PyFlink's Python shell: its environments, and the names of the packages that it imports.
 
 ``from pyflink.shell import s_env, st_env, DataTypes``
 """
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING
 
-from millrace.older import older_module
+from millrace.util.not_yet import lazy_names
 
-_HOMES = ("common", "datastream", "table", "table.catalog", "table.window", "table.descriptors", "metrics")
-"""Packages whose names the shell offers."""
-_STREAMS, _BATCH = ("s_env", "st_env"), ("b_env", "bt_env")
+if TYPE_CHECKING:
+    from millrace.common.coercion import TypeMismatchError
+    from millrace.common.configuration import ConfigOption, ConfigOptions, Configuration
+    from millrace.common.execution_config import ExecutionConfig
+    from millrace.common.functions.async_functions import AsyncFunction, AsyncRetryPredicate, AsyncRetryStrategy
+    from millrace.common.functions.element_functions import (
+        CoFlatMapFunction,
+        CoGroupFunction,
+        CoMapFunction,
+        FilterFunction,
+        FlatJoinFunction,
+        FlatMapFunction,
+        JoinFunction,
+        KeySelector,
+        MapFunction,
+        Partitioner,
+        ProcessJoinFunction,
+        ReduceFunction,
+    )
+    from millrace.common.functions.function_base import CheckpointedFunction, RuntimeContext
+    from millrace.common.functions.process_functions import (
+        BroadcastProcessFunction,
+        CoProcessFunction,
+        KeyedBroadcastProcessFunction,
+        KeyedCoProcessFunction,
+        KeyedProcessFunction,
+        ProcessFunction,
+        TimeDomain,
+        TimerService,
+    )
+    from millrace.common.functions.source_and_sink_functions import (
+        ParallelSourceFunction,
+        SinkFunction,
+        SourceFunction,
+        TwoPhaseCommitSinkFunction,
+    )
+    from millrace.common.functions.window_functions import (
+        ProcessAllWindowFunction,
+        ProcessWindowFunction,
+        WindowFunction,
+    )
+    from millrace.common.input_dependency_constraint import InputDependencyConstraint
+    from millrace.common.jobs import CompletableFuture, JobClient, JobExecutionResult, JobID, JobStatus
+    from millrace.common.output_tag import OutputTag
+    from millrace.common.restart_strategy import (
+        RestartStrategies,
+        RestartStrategyConfiguration,
+        SuppressRestartsException,
+    )
+    from millrace.common.serialization import (
+        ByteArraySchema,
+        DeserializationSchema,
+        Encoder,
+        SerializationSchema,
+        SimpleStringSchema,
+    )
+    from millrace.common.serializer import TypeSerializer
+    from millrace.common.state.storage import (
+        CheckpointFiles,
+        ExternalizedCheckpointRetention,
+        KeyValueStore,
+        StorePlace,
+    )
+    from millrace.common.state.ttl import StateTtlConfig
+    from millrace.common.time import Duration, Instant, Time
+    from millrace.common.typeinfo import TypeInformation, Types
+    from millrace.common.types import Row, RowKind
+    from millrace.common.watermark_strategy import (
+        AssignerWithPeriodicWatermarksWrapper,
+        TimestampAssigner,
+        WatermarkGenerator,
+        WatermarkOutput,
+        WatermarkStrategy,
+    )
+    from millrace.common.window.time_windows import MergingWindowAssigner, WindowAssigner
+    from millrace.common.window.triggers import Trigger, TriggerResult
+    from millrace.common.window.windows import CountWindow, GlobalWindow, TimeWindow, Window
+    from millrace.datastream.async_data_stream import AsyncDataStream
+    from millrace.datastream.checkpoint_storage import (
+        CheckpointStorage,
+        CustomCheckpointStorage,
+        FileSystemCheckpointStorage,
+        JobManagerCheckpointStorage,
+    )
+    from millrace.datastream.checkpointing_mode import CheckpointingMode
+    from millrace.datastream.data_stream import ConnectedStreams, DataStream, KeyedStream
+    from millrace.datastream.derived_streams import BroadcastConnectedStream, IterativeStream
+    from millrace.datastream.execution_mode import RuntimeExecutionMode
+    from millrace.datastream.handles import BroadcastStream, CloseableIterator, DataStreamSink
+    from millrace.datastream.job_settings import CheckpointConfig
+    from millrace.datastream.slot_sharing_group import MemorySize, SlotSharingGroup
+    from millrace.datastream.state_backend import (
+        CustomStateBackend,
+        EmbeddedRocksDBStateBackend,
+        HashMapStateBackend,
+        KeyValueStateBackend,
+        PredefinedOptions,
+        StateBackend,
+    )
+    from millrace.datastream.stream_execution_environment import StreamExecutionEnvironment
+    from millrace.datastream.windowed_stream import AllWindowedStream, WindowedStream
+    from millrace.metrics.metricbase import Counter, Distribution, Gauge, Meter, Metric, MetricGroup
+    from millrace.relational.types import UserDefinedType
+    from millrace.shell_environments import s_env, st_env
+    from millrace.table.catalogs.catalog import Catalog, GenericInMemoryCatalog
+    from millrace.table.catalogs.descriptors import FormatDescriptor, ModelDescriptor, TableDescriptor
+    from millrace.table.catalogs.file_catalog import FileCatalog
+    from millrace.table.catalogs.jdbc_catalog import JdbcCatalog
+    from millrace.table.catalogs.legacy_schema import Descriptor, Rowtime, Schema, TableSchema
+    from millrace.table.catalogs.objects import (
+        CatalogBaseTable,
+        CatalogColumnStatistics,
+        CatalogDatabase,
+        CatalogDescriptor,
+        CatalogFunction,
+        CatalogModel,
+        CatalogPartition,
+        CatalogPartitionSpec,
+        CatalogTableStatistics,
+        ObjectIdentifier,
+        ObjectPath,
+        Procedure,
+    )
+    from millrace.table.catalogs.resolved_schema import (
+        Column,
+        ComputedColumn,
+        Constraint,
+        MetadataColumn,
+        PhysicalColumn,
+        ResolvedSchema,
+        UniqueConstraint,
+        WatermarkSpec,
+    )
+    from millrace.table.data_view import DataView, ListView, MapView
+    from millrace.table.environment import TableEnvironment
+    from millrace.table.expression_methods.expression import Expression, MatchVariable
+    from millrace.table.expression_methods.windows import GroupWindow, Over, OverWindow, Session, Slide, Tumble
+    from millrace.table.functions.function_catalog import Module, ModuleEntry
+    from millrace.table.functions.function_classes import (
+        AggregateFunction,
+        AsyncScalarFunction,
+        FunctionContext,
+        ScalarFunction,
+        TableAggregateFunction,
+        TableFunction,
+    )
+    from millrace.table.planner.compiled_plan import CompiledPlan, PlanReference
+    from millrace.table.sessions.session import (
+        ChangelogMode,
+        EnvironmentSettings,
+        ExplainDetail,
+        SqlDialect,
+        TableConfig,
+    )
+    from millrace.table.sessions.table_result import ResultKind, TableResult
+    from millrace.table.statement_set import StatementSet
+    from millrace.table.stream_environment import StreamTableEnvironment
+    from millrace.table.table import GroupedTable, GroupWindowedTable, OverWindowedTable, Table, WindowGroupedTable
+    from millrace.table.table_pipeline import TablePipeline
+    from millrace.table.values.data_types import DataTypes
 
+__all__ = [
+    "Configuration",
+    "ConfigOption",
+    "ConfigOptions",
+    "ExecutionConfig",
+    "TypeInformation",
+    "Types",
+    "TypeSerializer",
+    "SerializationSchema",
+    "DeserializationSchema",
+    "SimpleStringSchema",
+    "ByteArraySchema",
+    "Encoder",
+    "CompletableFuture",
+    "JobClient",
+    "JobExecutionResult",
+    "JobID",
+    "JobStatus",
+    "InputDependencyConstraint",
+    "RestartStrategies",
+    "RestartStrategyConfiguration",
+    "SuppressRestartsException",
+    "Row",
+    "RowKind",
+    "WatermarkStrategy",
+    "AssignerWithPeriodicWatermarksWrapper",
+    "TimestampAssigner",
+    "WatermarkGenerator",
+    "WatermarkOutput",
+    "Duration",
+    "Instant",
+    "Time",
+    "TypeMismatchError",
+    "AggregateFunction",
+    "AsyncScalarFunction",
+    "FunctionContext",
+    "ScalarFunction",
+    "TableAggregateFunction",
+    "TableFunction",
+    "CoFlatMapFunction",
+    "CoGroupFunction",
+    "CoMapFunction",
+    "FilterFunction",
+    "FlatJoinFunction",
+    "FlatMapFunction",
+    "JoinFunction",
+    "KeySelector",
+    "MapFunction",
+    "Partitioner",
+    "ProcessJoinFunction",
+    "ReduceFunction",
+    "AllWindowedStream",
+    "WindowedStream",
+    "AsyncDataStream",
+    "AsyncFunction",
+    "AsyncRetryPredicate",
+    "AsyncRetryStrategy",
+    "BroadcastConnectedStream",
+    "IterativeStream",
+    "BroadcastProcessFunction",
+    "CoProcessFunction",
+    "KeyedBroadcastProcessFunction",
+    "KeyedCoProcessFunction",
+    "KeyedProcessFunction",
+    "ProcessFunction",
+    "TimeDomain",
+    "TimerService",
+    "BroadcastStream",
+    "CloseableIterator",
+    "DataStreamSink",
+    "CheckpointConfig",
+    "CheckpointFiles",
+    "ExternalizedCheckpointRetention",
+    "KeyValueStore",
+    "StorePlace",
+    "CheckpointStorage",
+    "CustomCheckpointStorage",
+    "FileSystemCheckpointStorage",
+    "JobManagerCheckpointStorage",
+    "CheckpointedFunction",
+    "RuntimeContext",
+    "CheckpointingMode",
+    "ConnectedStreams",
+    "DataStream",
+    "KeyedStream",
+    "CountWindow",
+    "GlobalWindow",
+    "TimeWindow",
+    "Window",
+    "CustomStateBackend",
+    "EmbeddedRocksDBStateBackend",
+    "HashMapStateBackend",
+    "KeyValueStateBackend",
+    "PredefinedOptions",
+    "StateBackend",
+    "MemorySize",
+    "SlotSharingGroup",
+    "MergingWindowAssigner",
+    "WindowAssigner",
+    "OutputTag",
+    "ParallelSourceFunction",
+    "SinkFunction",
+    "SourceFunction",
+    "TwoPhaseCommitSinkFunction",
+    "ProcessAllWindowFunction",
+    "ProcessWindowFunction",
+    "WindowFunction",
+    "RuntimeExecutionMode",
+    "StateTtlConfig",
+    "StreamExecutionEnvironment",
+    "Trigger",
+    "TriggerResult",
+    "ChangelogMode",
+    "EnvironmentSettings",
+    "ExplainDetail",
+    "SqlDialect",
+    "TableConfig",
+    "CompiledPlan",
+    "PlanReference",
+    "DataTypes",
+    "DataView",
+    "ListView",
+    "MapView",
+    "Expression",
+    "MatchVariable",
+    "FormatDescriptor",
+    "ModelDescriptor",
+    "TableDescriptor",
+    "GroupWindowedTable",
+    "GroupedTable",
+    "OverWindowedTable",
+    "Table",
+    "WindowGroupedTable",
+    "Module",
+    "ModuleEntry",
+    "ResultKind",
+    "TableResult",
+    "Schema",
+    "TableSchema",
+    "Descriptor",
+    "Rowtime",
+    "StatementSet",
+    "StreamTableEnvironment",
+    "TableEnvironment",
+    "TablePipeline",
+    "UserDefinedType",
+    "Catalog",
+    "GenericInMemoryCatalog",
+    "CatalogDatabase",
+    "CatalogBaseTable",
+    "CatalogPartition",
+    "CatalogFunction",
+    "CatalogModel",
+    "Procedure",
+    "ObjectPath",
+    "CatalogPartitionSpec",
+    "CatalogTableStatistics",
+    "CatalogColumnStatistics",
+    "CatalogDescriptor",
+    "ObjectIdentifier",
+    "JdbcCatalog",
+    "Column",
+    "PhysicalColumn",
+    "ComputedColumn",
+    "MetadataColumn",
+    "WatermarkSpec",
+    "Constraint",
+    "UniqueConstraint",
+    "ResolvedSchema",
+    "FileCatalog",
+    "Tumble",
+    "Session",
+    "Slide",
+    "Over",
+    "GroupWindow",
+    "OverWindow",
+    "MetricGroup",
+    "Metric",
+    "Counter",
+    "Meter",
+    "Distribution",
+    "Gauge",
+    "s_env",
+    "st_env",
+]
 
-def __getattr__(name: str) -> Any:
-    """Make the environments when they are first used."""
-    if name in _STREAMS:
-        made = _stream_environments()
-    elif name in _BATCH:
-        made = _batch_environments()
-    elif not name.startswith("_") and (home := _home_of(name)) is not None:
-        made = {name: getattr(home, name)}
-    else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals().update(made)
-    return made[name]
+_HOMES = {
+    "Configuration": "common.configuration",
+    "ConfigOption": "common.configuration",
+    "ConfigOptions": "common.configuration",
+    "ExecutionConfig": "common.execution_config",
+    "TypeInformation": "common.typeinfo",
+    "Types": "common.typeinfo",
+    "TypeSerializer": "common.serializer",
+    "SerializationSchema": "common.serialization",
+    "DeserializationSchema": "common.serialization",
+    "SimpleStringSchema": "common.serialization",
+    "ByteArraySchema": "common.serialization",
+    "Encoder": "common.serialization",
+    "CompletableFuture": "common.jobs",
+    "JobClient": "common.jobs",
+    "JobExecutionResult": "common.jobs",
+    "JobID": "common.jobs",
+    "JobStatus": "common.jobs",
+    "InputDependencyConstraint": "common.input_dependency_constraint",
+    "RestartStrategies": "common.restart_strategy",
+    "RestartStrategyConfiguration": "common.restart_strategy",
+    "SuppressRestartsException": "common.restart_strategy",
+    "Row": "common.types",
+    "RowKind": "common.types",
+    "WatermarkStrategy": "common.watermark_strategy",
+    "AssignerWithPeriodicWatermarksWrapper": "common.watermark_strategy",
+    "TimestampAssigner": "common.watermark_strategy",
+    "WatermarkGenerator": "common.watermark_strategy",
+    "WatermarkOutput": "common.watermark_strategy",
+    "Duration": "common.time",
+    "Instant": "common.time",
+    "Time": "common.time",
+    "TypeMismatchError": "common.coercion",
+    "AggregateFunction": "table.functions.function_classes",
+    "AsyncScalarFunction": "table.functions.function_classes",
+    "FunctionContext": "table.functions.function_classes",
+    "ScalarFunction": "table.functions.function_classes",
+    "TableAggregateFunction": "table.functions.function_classes",
+    "TableFunction": "table.functions.function_classes",
+    "CoFlatMapFunction": "common.functions.element_functions",
+    "CoGroupFunction": "common.functions.element_functions",
+    "CoMapFunction": "common.functions.element_functions",
+    "FilterFunction": "common.functions.element_functions",
+    "FlatJoinFunction": "common.functions.element_functions",
+    "FlatMapFunction": "common.functions.element_functions",
+    "JoinFunction": "common.functions.element_functions",
+    "KeySelector": "common.functions.element_functions",
+    "MapFunction": "common.functions.element_functions",
+    "Partitioner": "common.functions.element_functions",
+    "ProcessJoinFunction": "common.functions.element_functions",
+    "ReduceFunction": "common.functions.element_functions",
+    "AllWindowedStream": "datastream.windowed_stream",
+    "WindowedStream": "datastream.windowed_stream",
+    "AsyncDataStream": "datastream.async_data_stream",
+    "AsyncFunction": "common.functions.async_functions",
+    "AsyncRetryPredicate": "common.functions.async_functions",
+    "AsyncRetryStrategy": "common.functions.async_functions",
+    "BroadcastConnectedStream": "datastream.derived_streams",
+    "IterativeStream": "datastream.derived_streams",
+    "BroadcastProcessFunction": "common.functions.process_functions",
+    "CoProcessFunction": "common.functions.process_functions",
+    "KeyedBroadcastProcessFunction": "common.functions.process_functions",
+    "KeyedCoProcessFunction": "common.functions.process_functions",
+    "KeyedProcessFunction": "common.functions.process_functions",
+    "ProcessFunction": "common.functions.process_functions",
+    "TimeDomain": "common.functions.process_functions",
+    "TimerService": "common.functions.process_functions",
+    "BroadcastStream": "datastream.handles",
+    "CloseableIterator": "datastream.handles",
+    "DataStreamSink": "datastream.handles",
+    "CheckpointConfig": "datastream.job_settings",
+    "CheckpointFiles": "common.state.storage",
+    "ExternalizedCheckpointRetention": "common.state.storage",
+    "KeyValueStore": "common.state.storage",
+    "StorePlace": "common.state.storage",
+    "CheckpointStorage": "datastream.checkpoint_storage",
+    "CustomCheckpointStorage": "datastream.checkpoint_storage",
+    "FileSystemCheckpointStorage": "datastream.checkpoint_storage",
+    "JobManagerCheckpointStorage": "datastream.checkpoint_storage",
+    "CheckpointedFunction": "common.functions.function_base",
+    "RuntimeContext": "common.functions.function_base",
+    "CheckpointingMode": "datastream.checkpointing_mode",
+    "ConnectedStreams": "datastream.data_stream",
+    "DataStream": "datastream.data_stream",
+    "KeyedStream": "datastream.data_stream",
+    "CountWindow": "common.window.windows",
+    "GlobalWindow": "common.window.windows",
+    "TimeWindow": "common.window.windows",
+    "Window": "common.window.windows",
+    "CustomStateBackend": "datastream.state_backend",
+    "EmbeddedRocksDBStateBackend": "datastream.state_backend",
+    "HashMapStateBackend": "datastream.state_backend",
+    "KeyValueStateBackend": "datastream.state_backend",
+    "PredefinedOptions": "datastream.state_backend",
+    "StateBackend": "datastream.state_backend",
+    "MemorySize": "datastream.slot_sharing_group",
+    "SlotSharingGroup": "datastream.slot_sharing_group",
+    "MergingWindowAssigner": "common.window.time_windows",
+    "WindowAssigner": "common.window.time_windows",
+    "OutputTag": "common.output_tag",
+    "ParallelSourceFunction": "common.functions.source_and_sink_functions",
+    "SinkFunction": "common.functions.source_and_sink_functions",
+    "SourceFunction": "common.functions.source_and_sink_functions",
+    "TwoPhaseCommitSinkFunction": "common.functions.source_and_sink_functions",
+    "ProcessAllWindowFunction": "common.functions.window_functions",
+    "ProcessWindowFunction": "common.functions.window_functions",
+    "WindowFunction": "common.functions.window_functions",
+    "RuntimeExecutionMode": "datastream.execution_mode",
+    "StateTtlConfig": "common.state.ttl",
+    "StreamExecutionEnvironment": "datastream.stream_execution_environment",
+    "Trigger": "common.window.triggers",
+    "TriggerResult": "common.window.triggers",
+    "ChangelogMode": "table.sessions.session",
+    "EnvironmentSettings": "table.sessions.session",
+    "ExplainDetail": "table.sessions.session",
+    "SqlDialect": "table.sessions.session",
+    "TableConfig": "table.sessions.session",
+    "CompiledPlan": "table.planner.compiled_plan",
+    "PlanReference": "table.planner.compiled_plan",
+    "DataTypes": "table.values.data_types",
+    "DataView": "table.data_view",
+    "ListView": "table.data_view",
+    "MapView": "table.data_view",
+    "Expression": "table.expression_methods.expression",
+    "MatchVariable": "table.expression_methods.expression",
+    "FormatDescriptor": "table.catalogs.descriptors",
+    "ModelDescriptor": "table.catalogs.descriptors",
+    "TableDescriptor": "table.catalogs.descriptors",
+    "GroupWindowedTable": "table.table",
+    "GroupedTable": "table.table",
+    "OverWindowedTable": "table.table",
+    "Table": "table.table",
+    "WindowGroupedTable": "table.table",
+    "Module": "table.functions.function_catalog",
+    "ModuleEntry": "table.functions.function_catalog",
+    "ResultKind": "table.sessions.table_result",
+    "TableResult": "table.sessions.table_result",
+    "Schema": "table.catalogs.legacy_schema",
+    "TableSchema": "table.catalogs.legacy_schema",
+    "Descriptor": "table.catalogs.legacy_schema",
+    "Rowtime": "table.catalogs.legacy_schema",
+    "StatementSet": "table.statement_set",
+    "StreamTableEnvironment": "table.stream_environment",
+    "TableEnvironment": "table.environment",
+    "TablePipeline": "table.table_pipeline",
+    "UserDefinedType": "relational.types",
+    "Catalog": "table.catalogs.catalog",
+    "GenericInMemoryCatalog": "table.catalogs.catalog",
+    "CatalogDatabase": "table.catalogs.objects",
+    "CatalogBaseTable": "table.catalogs.objects",
+    "CatalogPartition": "table.catalogs.objects",
+    "CatalogFunction": "table.catalogs.objects",
+    "CatalogModel": "table.catalogs.objects",
+    "Procedure": "table.catalogs.objects",
+    "ObjectPath": "table.catalogs.objects",
+    "CatalogPartitionSpec": "table.catalogs.objects",
+    "CatalogTableStatistics": "table.catalogs.objects",
+    "CatalogColumnStatistics": "table.catalogs.objects",
+    "CatalogDescriptor": "table.catalogs.objects",
+    "ObjectIdentifier": "table.catalogs.objects",
+    "JdbcCatalog": "table.catalogs.jdbc_catalog",
+    "Column": "table.catalogs.resolved_schema",
+    "PhysicalColumn": "table.catalogs.resolved_schema",
+    "ComputedColumn": "table.catalogs.resolved_schema",
+    "MetadataColumn": "table.catalogs.resolved_schema",
+    "WatermarkSpec": "table.catalogs.resolved_schema",
+    "Constraint": "table.catalogs.resolved_schema",
+    "UniqueConstraint": "table.catalogs.resolved_schema",
+    "ResolvedSchema": "table.catalogs.resolved_schema",
+    "FileCatalog": "table.catalogs.file_catalog",
+    "Tumble": "table.expression_methods.windows",
+    "Session": "table.expression_methods.windows",
+    "Slide": "table.expression_methods.windows",
+    "Over": "table.expression_methods.windows",
+    "GroupWindow": "table.expression_methods.windows",
+    "OverWindow": "table.expression_methods.windows",
+    "MetricGroup": "metrics.metricbase",
+    "Metric": "metrics.metricbase",
+    "Counter": "metrics.metricbase",
+    "Meter": "metrics.metricbase",
+    "Distribution": "metrics.metricbase",
+    "Gauge": "metrics.metricbase",
+    "s_env": "shell_environments",
+    "st_env": "shell_environments",
+}
+_REFUSED = {
+    "HiveCatalog": "FileCatalog, or a subclass of Catalog",
+}
 
-
-def _stream_environments() -> dict[str, Any]:
-    from millrace.datastream import StreamExecutionEnvironment
-    from millrace.table import StreamTableEnvironment
-
-    environment = StreamExecutionEnvironment.get_execution_environment()
-    return {"s_env": environment, "st_env": StreamTableEnvironment.create(environment)}
-
-
-def _batch_environments() -> dict[str, Any]:
-    """The batch environments of the shells of Flink up to 1.13."""
-    from millrace.table import EnvironmentSettings, TableEnvironment
-
-    dataset = import_module(str(older_module("dataset")))
-    return {
-        "b_env": dataset.ExecutionEnvironment.get_execution_environment(),
-        "bt_env": TableEnvironment.create(EnvironmentSettings.in_batch_mode()),
-    }
-
-
-def _home_of(name: str) -> Any:
-    modules = (import_module(f"millrace.{home}") for home in _HOMES)
-    return next((module for module in modules if name in getattr(module, "__all__", ())), None)
+__getattr__ = lazy_names(__name__, _HOMES, _REFUSED)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-import pytest
 from tests.catalogue import streams, tables
 from tests.catalogue.listing import DOCUMENTS, PAGE, ROOT, Entry, page
+from tests.corpus import corpus
 
 ENTRIES = [entry for entries in DOCUMENTS.values() for entry in entries]
 
 
-@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.counterpart)
+@corpus("entry", ENTRIES, 71)
 def test_the_counterpart_is_there(entry: Entry) -> None:
     file, _, name = entry.counterpart.partition("::")
     tree = ast.parse((ROOT / file).read_text("utf-8"))

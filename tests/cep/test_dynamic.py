@@ -21,7 +21,7 @@ from millrace.cep import (
     PeriodicPatternProcessorDiscoverer,
     TimedOutPartialMatchHandler,
 )
-from millrace.cep.dynamic_patterns import DiscoveringSource, all_patterns
+from millrace.cep.pattern_stream import DiscoveringSource, all_patterns
 from millrace.common.output_tag import OutputTag
 from millrace.common.time import Duration, Time
 from millrace.common.typeinfo import Types

@@ -175,3 +175,8 @@ def test_wrong_types_are_named() -> None:
         begin().next(3)  # type: ignore[call-overload]
     with pytest.raises(TypeError, match="skips to no pattern"):
         AfterMatchSkipStrategy.skip_to_next().throw_exception_on_miss()
+
+
+def test_a_group_has_the_pattern_in_it() -> None:
+    inner = begin().next("b")
+    assert Pattern.begin(inner).times(2).get_raw_pattern() is inner

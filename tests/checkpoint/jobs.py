@@ -108,6 +108,21 @@ class SavedJob:
             write_metadata(open_folder(uri), savepoint_metadata(snapshot, saved_operators(result.saved)))
         return result
 
+    def begin_savepoint(self, place: Path) -> Callable[[], None]:
+        """Run an epoch with a savepoint, parts of which are made from files; returns what completes it."""
+        self.now += 1
+        plan = self.coordinator.plan(savepoint=str(place))
+        result = self.coordinator.complete(plan, self.tasks(plan))
+        self.collected += [value for part in result.collected for value in pickle.loads(part)]
+        snapshot, saving = self.coordinator.snapshot(result.epoch), result.saving
+        assert saving is not None and saving.parts
+
+        def complete() -> None:
+            saved = [*result.saved, *saving.saved()]
+            write_metadata(open_folder(str(place)), savepoint_metadata(snapshot, saved_operators(saved)))
+
+        return complete
+
     def finish(self) -> list[Any]:
         """Run to the end; everything that this life has collected."""
         while not self.coordinator.finished:

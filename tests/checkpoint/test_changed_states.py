@@ -201,6 +201,7 @@ def disk(request: pytest.FixtureRequest, tmp_path: Path) -> Path | None:
     return tmp_path / "state" if request.param == "disk" else None
 
 
+@pytest.mark.draw(3)
 @pytest.mark.parametrize("source", ["savepoint", "checkpoint"])
 @pytest.mark.parametrize("what", REFUSED)
 def test_another_type_is_refused(what: str, source: str, disk: Path | None, tmp_path: Path) -> None:
@@ -212,6 +213,7 @@ def test_another_type_is_refused(what: str, source: str, disk: Path | None, tmp_
     assert raised.match(message)
 
 
+@pytest.mark.draw(3)
 @pytest.mark.parametrize("source", ["savepoint", "checkpoint"])
 @pytest.mark.parametrize("what", REFUSED)
 def test_it_may_begin_empty(what: str, source: str, tmp_path: Path) -> None:
@@ -225,6 +227,7 @@ def test_it_may_begin_empty(what: str, source: str, tmp_path: Path) -> None:
     assert [firsts[key] for key in range(KEYS)] == [(count, None) for count in counts]
 
 
+@pytest.mark.draw(3)
 @pytest.mark.parametrize("source", ["savepoint", "checkpoint"])
 @pytest.mark.parametrize("what", MEANS_THE_SAME)
 def test_a_type_that_means_the_same_goes_on(what: str, source: str, disk: Path | None, tmp_path: Path) -> None:
@@ -233,6 +236,7 @@ def test_a_type_that_means_the_same_goes_on(what: str, source: str, disk: Path |
     assert found == {value: [value // KEYS, value - KEYS] for value in range(10, 30)}
 
 
+@pytest.mark.draw(3)
 @pytest.mark.parametrize("source", ["savepoint", "checkpoint"])
 @pytest.mark.parametrize("what", AT_WORK)
 def test_what_shows_at_work_fails_the_first_epoch(what: str, source: str, disk: Path | None, tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ from millrace.datastream.window import (
     TumblingEventTimeWindows,
 )
 
-pytestmark = pytest.mark.draw(3)
+pytestmark = pytest.mark.draw(6)
 
 COUNT = 90
 KEYS = 11

@@ -152,6 +152,7 @@ def windows(shape: Shape, parallelism: int) -> JobGraph:
     return collecting(program, parallelism, epoch_records=9)
 
 
+@pytest.mark.draw(6)
 @pytest.mark.parametrize("parallelism", [1, 3, 4])
 @pytest.mark.parametrize("name", SHAPES)
 @pytest.mark.parametrize("stops", range(6, 40, 4))

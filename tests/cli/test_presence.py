@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tests.cluster.documents import id_of, job
 
-from millrace.cli.presence import Presence
+from millrace.cli.run import Presence
 from millrace.cluster import socket_control
 from millrace.cluster.documents import JobDocument
 from millrace.cluster.history import list_archives

@@ -139,7 +139,7 @@ def test_show_one_state_and_one_key(path: Path) -> None:
 def test_show_stops_at_the_limit(path: Path) -> None:
     result = call("show", path, "totals", "total", "--limit", 2)
     lines = result.stdout.splitlines()
-    assert len(lines) == 4 and lines[-1] == "  ... and more (--limit 2)"
+    assert len(lines) == 4 and lines[-1] == "  ... and more (--limit 2 --offset 2)"
     assert "more" not in call("show", path, "totals", "total", "--limit", 3).stdout
     assert as_json("show", path, "totals", "total", "--limit", 2)["states"][0]["more"]
 

@@ -6,13 +6,16 @@ import os
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
 from click.testing import CliRunner
+from tests.forks import Forked
 
+import millrace.cli.live  # noqa: F401  what the processes need, imported once
 from millrace.cli.main import main
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the driver is a fork")
@@ -40,7 +43,8 @@ def job(attempts=9, delay="1 ms"):
     return found
 
 def tell(*values):
-    print(*values, flush=True)
+    # A signal can arrive inside print, which refuses to be called again by the handler.
+    os.write(1, (" ".join(map(str, values)) + "\\n").encode())
 """
 KILLED = "the driver was killed by SIGKILL (kill -9, or the machine ran out of memory)"
 
@@ -55,8 +59,8 @@ def start(tmp_path: Path, body: str, *options: str, **more: Any) -> subprocess.P
     (tmp_path / "program.py").write_text(PROLOGUE + body)
     (tmp_path / "temporary").mkdir()
     streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    return subprocess.Popen(
-        [sys.executable, "-m", "millrace", "run", *options, "program.py"],
+    return Forked(
+        partial(main, ["run", *options, "program.py"]),
         cwd=tmp_path,
         text=True,
         env={**os.environ, "TMPDIR": str(tmp_path / "temporary")},

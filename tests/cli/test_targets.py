@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from millrace.cli.cluster import submitting
 from millrace.cli.command_line import ProgramCommand, refuse_the_rest
 from millrace.cli.options import ProgramOptions, Target, program_options, target_options
-from millrace.cluster.run_folder import CLUSTER, Entry, Found, this_process
+from millrace.cluster.run_folder import CLUSTER, Entry, RunEntry, this_process
 
 
 def parse(*words: str) -> tuple[ProgramOptions, Target]:
@@ -94,8 +94,8 @@ def test_what_there_is_not_is_refused_with_the_nearest(words: tuple[str, ...], t
 # -- which cluster --------------------------------------------------------------------------------------------------
 
 
-def found(name: str, url: str) -> Found:
-    return Found(f"/run/{name}", Entry(CLUSTER, this_process(), url))
+def found(name: str, url: str) -> RunEntry:
+    return RunEntry(f"/run/{name}", Entry(CLUSTER, this_process(), url))
 
 
 ONE, OTHER = found("one", "http://localhost:8081"), found("other", "http://localhost:8082")
@@ -117,7 +117,7 @@ ONE, OTHER = found("one", "http://localhost:8081"), found("other", "http://local
     ],
 )
 def test_where_a_program_goes(
-    monkeypatch: pytest.MonkeyPatch, running: list[Found], words: tuple[str, ...], expected: Any
+    monkeypatch: pytest.MonkeyPatch, running: list[RunEntry], words: tuple[str, ...], expected: Any
 ) -> None:
     monkeypatch.setattr(submitting, "something_runs", lambda: bool(running))
     monkeypatch.setattr(submitting, "_clusters", lambda: running)
@@ -133,7 +133,7 @@ def test_where_a_program_goes(
     ],
 )
 def test_it_must_be_clear_where_a_program_goes(
-    monkeypatch: pytest.MonkeyPatch, running: list[Found], words: tuple[str, ...], text: str
+    monkeypatch: pytest.MonkeyPatch, running: list[RunEntry], words: tuple[str, ...], text: str
 ) -> None:
     monkeypatch.setattr(submitting, "something_runs", lambda: bool(running))
     monkeypatch.setattr(submitting, "_clusters", lambda: running)

@@ -15,6 +15,7 @@ import pytest
 from tests.cluster.running import Hit, Run
 from tests.cluster.standalone_spark import Standalone
 from tests.cluster.victims import Victim, kill, stop_and_continue
+from tests.rings import TAKES_DRAWS
 from tests.seeds import seed_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1_000)]
@@ -24,10 +25,29 @@ HOWS: dict[str, Callable[[psutil.Process], None]] = {
     "killed": kill,
     "stopped shortly": stop_and_continue(3.0),
     "taken for lost": stop_and_continue(16.0),
+    "stopped for a minute": stop_and_continue(60.0),
 }
 
 
-def test_a_job_on_three_executors_survives(tmp_path: Path) -> None:
+WAYS = {
+    # The job begins when all executors are there: it would begin without flow where they take their time.
+    "flow": {
+        "spark.cores.max": "3",
+        "spark.scheduler.minRegisteredResourcesRatio": "1.0",
+        "spark.scheduler.maxRegisteredResourcesWaitingTime": "300s",
+    },
+    "spark-jobs": {"millrace.epoch.execution": "spark-jobs"},
+    "speculation": {
+        "millrace.epoch.execution": "spark-jobs",
+        "spark.speculation": "true",
+        "spark.speculation.interval": "100ms",
+    },
+}
+"""What carries the epochs; whether Spark may run a task twice."""
+
+
+@pytest.mark.parametrize("way", ["flow", pytest.param("spark-jobs", marks=pytest.mark.slow)])
+def test_a_job_on_three_executors_survives(tmp_path: Path, way: str) -> None:
     chance = random.Random(SEED)
     print(f"MILLRACE_CLUSTER_SEED={SEED}")
     hits = [
@@ -37,15 +57,11 @@ def test_a_job_on_three_executors_survives(tmp_path: Path) -> None:
         Hit(Victim.EXECUTOR, stop_and_continue(3.0), 3.0),
     ]
     chance.shuffle(hits)
-    Run(tmp_path, "local-cluster[3,1,700]").hit(hits, chance, timeout=400)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("victim", Victim, ids=lambda victim: victim.value)
-def test_tasks_that_stay_on_three_executors(tmp_path: Path, victim: Victim) -> None:
-    """Each executor has a core: one that is lost has to come back before the job goes on."""
-    run = Run(tmp_path, "local-cluster[3,1,700]", parallelism=3, **{"millrace.epoch.execution": "resident"})
-    run.hit([Hit(victim, kill, after) for after in (1.0, 3.0)], random.Random(SEED), timeout=400)
+    if TAKES_DRAWS:
+        del hits[2:]
+    run = Run(tmp_path, "local-cluster[3,1,700]", **WAYS[way])
+    run.hit(hits, chance, timeout=400)
+    assert "its epochs are spark-jobs" not in run.said()
 
 
 @pytest.fixture(scope="module")
@@ -55,17 +71,13 @@ def standalone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Standalone]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("speculation", ["false", "true"])
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("how", HOWS)
 @pytest.mark.parametrize("victim", Victim, ids=lambda victim: victim.value)
-def test_a_process_is_hit(tmp_path: Path, standalone: Standalone, victim: Victim, how: str, speculation: str) -> None:
-    run = Run(
-        tmp_path,
-        standalone.master,
-        [worker.pid for worker in standalone.workers],
-        **{"spark.speculation": speculation, "spark.speculation.interval": "100ms"},
-    )
+def test_a_process_is_hit(tmp_path: Path, standalone: Standalone, victim: Victim, how: str, way: str) -> None:
+    run = Run(tmp_path, standalone.master, [worker.pid for worker in standalone.workers], **WAYS[way])
     run.hit([Hit(victim, HOWS[how], after) for after in (1.0, 4.0, 4.0)], random.Random(SEED), timeout=600)
+    assert way != "flow" or "its epochs are spark-jobs" not in run.said()
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ from tests.cluster.running import ROOT
 from tests.cluster.standalone_spark import Standalone
 from tests.test_docs import Block, blocks_of
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 README = (ROOT / "README.md").read_text("utf-8")
 

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from tests.ids import shown
 
-from millrace.common.config_options import ConfigOption, ConfigOptions
-from millrace.common.configuration import Configuration
+from millrace.common.configuration import ConfigOption, ConfigOptions, Configuration
 from millrace.common.time import Duration, Time
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
+from tests.corpus import corpus
 
 from millrace.configuration.registry import problem_with
 
@@ -31,7 +31,7 @@ def offers(text: str) -> Iterator[tuple[str, str]]:
                 yield found["key"], found["value"]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+@corpus("page", PAGES, 116)
 def test_values_of_a_page_are_taken(page: Path) -> None:
     problems = [problem_with(key, value) for key, value in offers(page.read_text("utf-8"))]
     assert [each for each in problems if each is not None] == []

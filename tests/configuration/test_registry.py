@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.corpus import corpus
 
-from millrace.common.config_options import ConfigOption
+from millrace.common.configuration import ConfigOption
 from millrace.configuration import own_options
 from millrace.configuration.registry import TOPICS, find, options, with_new_names
 from millrace.configuration.rule import Effect
@@ -42,7 +43,7 @@ CATALOGUED = """
 """keys of old and new documents on Flink, of every family"""
 
 
-@pytest.mark.parametrize("key", CATALOGUED.split())
+@corpus("key", CATALOGUED.split(), 86)
 def test_what_documents_name_is_known(key: str) -> None:
     assert find(key) is not None
 
@@ -70,7 +71,7 @@ def test_what_works_is_read_by_its_module() -> None:
     """The key stands in the module that is said to read it: as a whole, as parts that are put together there, or as an
     option of ``own_options``."""
     working = [option for option in options().values() if option.rule.effect is Effect.WORKS and "<" not in option.key]
-    texts = {option.rule.reader: set(_texts(option.rule.reader)) for option in working}
+    texts = {reader: set(_texts(reader)) for reader in {option.rule.reader for option in working}}
     unread = {option.key for option in working if not _spelled(option.key, texts[option.rule.reader])}
     assert unread == set(), "these are not read where their rules say"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.corpus import corpus
 
 from millrace.configuration.registry import options, with_new_names
 from millrace.configuration.rule import Effect
@@ -33,7 +34,7 @@ def direct() -> list[str]:
     return [key for key, rule in rules.items() if rule.effect is Effect.MAPPED and not rule.computed]
 
 
-@pytest.mark.parametrize("key", direct())
+@corpus("key", direct(), 55)
 def test_what_has_one_meaning(key: str) -> None:
     option = options()[key]
     target = K8S if key.startswith("kubernetes.") else YARN

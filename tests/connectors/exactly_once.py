@@ -15,7 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from millrace.common.sink import Committer, Sink
 from millrace.testing.connectors.runtime import Clock, ElementContext
-from millrace.testing.connectors.sink_driver import Driver, DriverDied, DriverPoint, Point, by_chance
+from millrace.testing.connectors.sinks import Driver, DriverDied, DriverPoint, Point, by_chance
 
 ELEMENTS = list(range(100_000))
 NEVER = 999_999_999_999

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from tests.corpus import corpus
 
 from millrace.common.execution_config import ExecutionConfig
 from millrace.common.serialization import SimpleStringSchema
@@ -253,7 +254,7 @@ def name_of(case: Case) -> str:
     return f"{case[0].__name__}.{case[1]}"
 
 
-@pytest.mark.parametrize("case", CASES, ids=name_of)
+@corpus("case", CASES, 61)
 def test_a_method_reaches_its_setting(case: Case) -> None:
     make, method, args, setting, value = case
     assert setting(make()) != value, "the value is what it is without the call, too"

@@ -33,7 +33,7 @@ from millrace.connectors.dbapi import (
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.testing import run_locally
 from millrace.testing.connectors.runtime import Clock, ElementContext, SinkRun, WriterContext
-from millrace.testing.connectors.sink_driver import Driver
+from millrace.testing.connectors.sinks import Driver
 
 INSERT = DbApiInsert[int]("INSERT INTO numbers VALUES (?)")
 

@@ -165,7 +165,7 @@ def committed(base: Path, step: int, again: bool) -> bool:
     return killed
 
 
-@pytest.mark.parametrize("again", [False, True])
+@pytest.mark.parametrize("again", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_a_driver_that_is_killed_loses_and_doubles_nothing(tmp_path: Path, again: bool) -> None:
     """Before and after each thing that it does to a file."""
     step, killed = 0, True

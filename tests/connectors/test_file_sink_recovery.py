@@ -22,7 +22,7 @@ from millrace.datastream import StreamExecutionEnvironment
 from millrace.runtime.operators import specs
 from millrace.testing import run_locally
 from millrace.testing.connectors.runtime import Clock, ElementContext
-from millrace.testing.connectors.sink_driver import Driver, Point
+from millrace.testing.connectors.sinks import Driver, Point
 
 LINES = Encoder.simple_string_encoder()
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.rings import examples
 
 from millrace.common.serialization import Encoder
 from millrace.connectors.file_system import BucketAssigner, FileSink, RollingPolicy
@@ -16,7 +17,7 @@ from millrace.testing.connectors.runtime import Clock, ElementContext, WriterCon
 texts = st.lists(st.one_of(st.text(max_size=6), st.integers(), st.none()), max_size=12)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(texts, st.sampled_from(["UTF-8", "ascii", "latin-1", "utf-16", "utf-16-le", "utf-7", "iso2022_jp"]))
 def test_an_encoder_gives_the_same_bytes(values: list[Any], charset: str) -> None:
     encoder: Any = Encoder.simple_string_encoder(charset)
@@ -59,7 +60,7 @@ def files(base: Path, chunks: list[list[str]], together: bool, assigner: str, pa
 
 
 @pytest.mark.parametrize("assigner", ASSIGNERS)
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=10)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(10))
 @given(
     chunks=st.lists(st.lists(st.sampled_from(["a", "bb", "c" * 9]), max_size=5), min_size=1, max_size=5),
     part_size=st.sampled_from([1, 10, 1000]),

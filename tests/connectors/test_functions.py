@@ -20,6 +20,8 @@ from millrace.testing.connectors.runtime import Collected, ReaderContext, SinkRu
 
 
 class Counting(SourceFunction[int]):
+    emits_same_elements = True
+
     def __init__(self, count: int) -> None:
         self.count = count
 
@@ -100,6 +102,26 @@ def test_close_cancels_run() -> None:
     assert Endless.cancelled.is_set()
     assert not [thread for thread in threading.enumerate() if thread.name == "millrace-source-function"]
     assert output.records == list(range(len(output.records)))
+
+
+class Again(Endless):
+    emits_same_elements = True
+
+
+@pytest.mark.parametrize(("function", "first"), [(Endless, 0), (Again, 7)])
+def test_a_function_that_starts_again(function: type[Endless], first: int, caplog: pytest.LogCaptureFixture) -> None:
+    """Elements are skipped only where the function says that it emits the same ones: those of a socket are others."""
+    reader = SourceFunctionSource(function()).create_reader(ReaderContext(0, 1, DrivingClock()))
+    reader.add_splits([FunctionSplit(emitted=7)])
+    output = Collected()
+    while len(output.records) < 100:
+        reader.poll_next(output)
+    assert output.records == list(range(first, first + len(output.records)))
+    assert reader.snapshot_state(1) == [FunctionSplit(emitted=first + len(output.records))]
+    (said,) = (record.getMessage() for record in caplog.records)
+    then = "are skipped" if first else "may come twice"
+    assert said.startswith(f"source function {function.__name__} starts again: 7 elements that were read {then}")
+    reader.close()
 
 
 LOG: list[Any] = []

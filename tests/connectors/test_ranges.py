@@ -14,8 +14,9 @@ from millrace.connectors.generated_sources import (
     DataGeneratorSource,
     GeneratorFunction,
     NumberSequenceSource,
+    RateLimiterStrategy,
 )
-from millrace.connectors.source_base import RateLimiterStrategy, split_range
+from millrace.connectors.source_base import split_range
 from millrace.testing.connectors.runtime import Clock, SourceRun, read_all
 
 budgets = st.lists(st.one_of(st.none(), st.integers(1, 50)), max_size=20)

@@ -41,7 +41,9 @@ for module in pkgutil.walk_packages(millrace.__path__, "millrace.", onerror=lamb
 """
 
 
-@pytest.mark.parametrize("system", ABOUT)
+@pytest.mark.parametrize(
+    "system", ["kafka", *(pytest.param(system, marks=pytest.mark.slow) for system in ABOUT if system != "kafka")]
+)
 def test_nothing_else_needs_the_folder_of_a_system(system: str) -> None:
     command = [sys.executable, "-W", "ignore", "-c", PROGRAM, f"millrace.connectors.{system}"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=240)

@@ -19,7 +19,7 @@ from millrace.datastream import StreamExecutionEnvironment
 from millrace.datastream.functions import CheckpointedFunction, TwoPhaseCommitSinkFunction
 from millrace.testing import run_locally
 from millrace.testing.connectors.runtime import SinkRun
-from millrace.testing.connectors.sink_driver import Driver, Point
+from millrace.testing.connectors.sinks import Driver, Point
 
 
 @dataclass

@@ -24,7 +24,7 @@ from millrace.connectors.write_ahead import Batch, BatchSender, LogFolder, Marks
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.testing import run_locally
 from millrace.testing.connectors.runtime import SinkRun
-from millrace.testing.connectors.sink_driver import Driver, Point
+from millrace.testing.connectors.sinks import Driver, Point
 
 
 @dataclass

@@ -31,7 +31,7 @@ from millrace.datastream.functions import (
     AsyncRetryStrategy,
     MapFunction,
 )
-from millrace.graph.nodes import GraphError
+from millrace.graph.program import GraphError
 from millrace.runtime.coordination.coordinator import JobFailedError
 from millrace.runtime.operators import specs
 from millrace.testing import run_locally

@@ -30,7 +30,7 @@ from millrace.datastream.functions import (
     RuntimeContext,
 )
 from millrace.datastream.state import ListStateDescriptor, MapStateDescriptor, StateTtlConfig
-from millrace.graph.nodes import GraphError
+from millrace.graph.program import GraphError
 from millrace.runtime.coordination.coordinator import JobFailedError
 from millrace.runtime.operators import specs
 from millrace.testing import run_locally

@@ -22,7 +22,7 @@ from millrace.datastream import (
 )
 from millrace.datastream.data_stream import DataStream
 from millrace.datastream.derived_streams import CachedDataStream
-from millrace.graph.nodes import GraphError
+from millrace.graph.program import GraphError
 from millrace.runtime.coordination.coordinator import JobFailedError
 from millrace.testing import run_locally
 

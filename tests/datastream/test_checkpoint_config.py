@@ -10,8 +10,8 @@ import pytest
 from millrace.common.configuration import Configuration
 from millrace.common.state.storage import ExternalizedCheckpointRetention
 from millrace.common.time import Duration
-from millrace.datastream.checkpoint_config import CheckpointConfig
 from millrace.datastream.checkpointing_mode import CheckpointingMode
+from millrace.datastream.job_settings import CheckpointConfig
 
 
 def configured(**values: str) -> CheckpointConfig:

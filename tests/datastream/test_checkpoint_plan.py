@@ -6,14 +6,13 @@ import pytest
 from tests.testing.conformance import storages
 from tests.testing.conformance.storages import MemoryFiles
 
-from millrace.datastream.checkpoint_config import CheckpointConfig
 from millrace.datastream.checkpoint_storage import (
     CheckpointStorage,
     CustomCheckpointStorage,
     FileSystemCheckpointStorage,
     JobManagerCheckpointStorage,
 )
-from millrace.datastream.job_settings import checkpoint_plan
+from millrace.datastream.job_settings import CheckpointConfig, checkpoint_plan
 
 STORAGES = storages.__name__
 

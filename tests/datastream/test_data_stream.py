@@ -30,7 +30,7 @@ from millrace.datastream.functions import (
 )
 from millrace.datastream.handles import CloseableIterator, DataStreamSink
 from millrace.datastream.state import ValueStateDescriptor
-from millrace.graph.nodes import Chaining, GraphError, Node
+from millrace.graph.program import Chaining, GraphError, Node
 from millrace.runtime.exchange import partitioners
 from millrace.runtime.operators import specs
 from millrace.testing import run_locally

@@ -28,7 +28,7 @@ from millrace.datastream import (
 from millrace.datastream.derived_streams import IterativeStream
 from millrace.datastream.state import ListStateDescriptor, ValueStateDescriptor
 from millrace.datastream.window import TumblingEventTimeWindows
-from millrace.graph.nodes import GraphError
+from millrace.graph.program import GraphError
 from millrace.runtime.coordination.coordinator import JobFailedError
 from millrace.runtime.operators import specs
 from millrace.testing import run_locally

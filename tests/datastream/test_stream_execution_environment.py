@@ -20,9 +20,10 @@ from millrace.datastream import (
     StreamExecutionEnvironment,
 )
 from millrace.datastream.functions import SourceFunction
-from millrace.graph.nodes import GraphError
+from millrace.graph.program import GraphError
 from millrace.runtime.operators.job_graph import JobGraph
-from millrace.runtime.operators.one_input_operators import BatchReduceOperator, ReduceOperator, operator_class
+from millrace.runtime.operators.making import operator_class
+from millrace.runtime.operators.one_input_operators import BatchReduceOperator, ReduceOperator
 from millrace.testing import run_locally
 
 NO_TIME = WatermarkStrategy.no_watermarks()

@@ -33,7 +33,7 @@ from millrace.datastream.window import (
     TumblingProcessingTimeWindows,
 )
 from millrace.datastream.windowed_stream import AllWindowedStream, WindowedStream
-from millrace.graph.nodes import GraphError, Node
+from millrace.graph.program import GraphError, Node
 from millrace.runtime.operators import specs
 
 ms = Time.milliseconds

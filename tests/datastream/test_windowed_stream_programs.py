@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.rings import examples
 from tests.runtime.windows.window_oracle import Happened, Oracle, SessionOracle, grid
 from tests.runtime.windows.windowing import Show, ShowSorted, Total
 
@@ -102,7 +103,7 @@ WINDOWS: dict[str, tuple[Any, Any]] = {
 
 @pytest.mark.parametrize("name", WINDOWS)
 @pytest.mark.parametrize("folded", [False, True], ids=["process", "aggregate"])
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(
     times=st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 12)), min_size=1, max_size=25),
     epoch_records=st.sampled_from([1, 4, None]),

@@ -39,6 +39,7 @@ def test_every_program_has_a_stated_result() -> None:
     assert names == ANY_MODE.keys() | STREAMING.keys() | {"processing_time_timer", "buffering_sink", "iterate"}
 
 
+@pytest.mark.draw(6)
 @pytest.mark.parametrize("parallelism", [1, 2, 3])
 @pytest.mark.parametrize("epoch_records", [None, 1, 2, 5])
 @pytest.mark.parametrize("name", ANY_MODE)

@@ -26,7 +26,6 @@ sys.path.insert(0, str(Path(__file__).parent))
 # Flink compiles classes for every query and keeps them.
 os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:CompressedClassSpaceSize=3g -XX:TieredStopAtLevel=1")
 
-import corpus
 from plain import plain_python, plain_time
 from py4j.protocol import Py4JJavaError
 from pyflink.common import Configuration
@@ -34,6 +33,8 @@ from pyflink.datastream import StreamExecutionEnvironment
 from pyflink.java_gateway import get_gateway
 from pyflink.table import EnvironmentSettings, TableEnvironment
 from pyflink.version import __version__
+
+import corpus
 
 ANSWERS = Path(__file__).with_name("answers")
 TOLD = 160

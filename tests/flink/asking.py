@@ -5,7 +5,9 @@ from __future__ import annotations
 import atexit
 import json
 import math
+import os
 import pickle
+import shutil
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -35,6 +37,8 @@ ANSWERS = Path(__file__).with_name("answers")
 KINDS = ("+I", "-U", "+U", "-D")
 QUICK = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 """compiling code for a handful of rows takes longer than reading them"""
+ASKED_OF_SPARK = 4
+"""of so many queries of the corpus ring 2 asks Spark one, the same one in each test: a job of Spark costs the most"""
 SECOND = 1_000
 """ms of processing time from one epoch to the next"""
 
@@ -80,15 +84,21 @@ def new_environment(mode: str, records: int = 1) -> TableEnvironment:
 @cache
 def small_files(records: int) -> Path:
     """The data with a folder for each file: an epoch reads whole files, and is to read only so many records."""
-    folder = tempfile.TemporaryDirectory(prefix="millrace-corpus-")
-    atexit.register(folder.cleanup)
+    folder = Path(tempfile.mkdtemp(prefix="millrace-corpus-"))
+    atexit.register(_remove, folder, os.getpid())
     for file in sorted(corpus.DATA.iterdir()):
-        made = Path(folder.name, file.name)
+        made = folder / file.name
         made.mkdir()
         lines = file.read_text(encoding="utf-8").splitlines(keepends=True)
         for at in range(0, len(lines), records):
             (made / f"{at:03}").write_text("".join(lines[at : at + records]), encoding="utf-8")
-    return Path(folder.name)
+    return folder
+
+
+def _remove(folder: Path, process: int) -> None:
+    """Delete the folder at the end of the process that has made it, not of its forks."""
+    if os.getpid() == process:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def ask(mode: str, sql: str, records: int = 1) -> Asked:
@@ -156,6 +166,29 @@ def batched(asked: Asked, spark: SparkSession, zone: str = corpus.ZONE) -> list[
     context = batch_context(spark, zone, configuration=configuration)
     table = collect(asked.plan, context)
     return _plain_rows([column.combine_chunks() for column in table.columns], asked.plan, table.num_rows)
+
+
+@dataclass(frozen=True)
+class BatchAnswer:
+    """What a query of the corpus gives in batch mode."""
+
+    types: list[str]
+    rows: list[list[Any]]
+
+
+_batch_answers: dict[str, BatchAnswer | Exception] = {}
+
+
+def batch_answer(sql: str, spark: SparkSession) -> BatchAnswer | Exception:
+    """The answer to a query of the corpus in batch mode, or why there is none. Several tests compare it with something
+    else: Spark is asked once."""
+    if sql not in _batch_answers:
+        try:
+            asked = ask(corpus.BATCH, sql)
+            _batch_answers[sql] = BatchAnswer(asked.types, batched(asked, spark))
+        except Exception as error:
+            _batch_answers[sql] = error
+    return _batch_answers[sql]
 
 
 def _plain_rows(columns: Sequence[Any], plan: n.Rel, count: int) -> list[list[Any]]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
-from tests.flink import corpus
+from tests.flink import corpus, test_suite_programs, test_suite_queries, test_suites
 from tests.flink.known import BATCH_QUERIES, ERRORS, EXPRESSIONS, MODES, PROGRAMS, QUERIES, STATEMENTS, TYPES
 from tests.flink.suites.known import known
 from tests.flink.suites.queries import queries
@@ -14,6 +15,7 @@ from tests.random.known import KNOWN
 PAGE = Path(__file__).parents[2] / "docs" / "differences.md"
 PARTS = ("functions", "expressions", "aggregates", "programs", "batch", "queries", "queries_batch", "scripts")
 SUITES = "what differs from Flink's own tests"
+NOT_ASKED = "what is not asked of Flink's own tests"
 COMPARED = "how much is compared"
 ANSWERS, BOTH_MODES = "what differs from Flink's answers", "what differs between the modes"
 LONGEST = 90
@@ -48,6 +50,15 @@ def suites() -> str:
     return _table(tuple(known(part) for part in PARTS)).replace("of the corpus", "cases")
 
 
+def not_asked() -> str:
+    """Why cases of Flink's own tests are not asked, and how many at most: the tests hold the numbers."""
+    limits: Counter[str] = Counter()
+    for of_part in (test_suites.LEFT, test_suite_programs.LEFT, test_suite_queries.LEFT):
+        limits.update(of_part)
+    rows = [f"| {count} | {why} |" for why, count in limits.most_common() if count]
+    return "\n".join(["| cases at most | why |", "|---|---|", *rows])
+
+
 def _table(listed: tuple[dict[str, str], ...]) -> str:
     texts: dict[str, list[str]] = {}
     for of_texts in listed:
@@ -65,10 +76,11 @@ def _cell(text: str) -> str:
 def written() -> str:
     """The page with its tables as they are to be."""
     page = PAGE.read_text(encoding="utf-8")
-    for name, table in ((COMPARED, compared()), (ANSWERS, answers()), (SUITES, suites()), (BOTH_MODES, modes())):
+    tables = {COMPARED: compared, ANSWERS: answers, SUITES: suites, NOT_ASKED: not_asked, BOTH_MODES: modes}
+    for name, table in tables.items():
         begin, end = f"<!-- {name} -->", f"<!-- end: {name} -->"
         before, rest = page.split(begin)
-        page = f"{before}{begin}\n\n{table}\n\n{end}{rest.split(end)[1]}"
+        page = f"{before}{begin}\n\n{table()}\n\n{end}{rest.split(end)[1]}"
     return page
 
 

@@ -37,13 +37,14 @@ def planned(text: str, mode: str) -> Asked | None:
         return None
 
 
-def difference(text: str, values: list[Any] | None, kind: str | None, wanted: dict[str, Any]) -> str:
+def difference(text: str, values: list[Any] | Exception | None, kind: str | None, wanted: dict[str, Any]) -> str:
     """What is not as Flink has it; empty if nothing is.
 
+    :param values: what it gives, or why it fails; None: it is refused.
     :param kind: the type; None: it is not looked at.
     """
-    if values is None:
-        return "" if "fails" in wanted else f"fails, Flink gives {wanted['values']}"
+    if values is None or isinstance(values, Exception):
+        return "" if "fails" in wanted else f"fails ({values!r}), Flink gives {wanted['values']}"
     if "fails" in wanted:
         return f"gives {values}, with Flink it fails ({wanted['fails']})"
     if kind is not None and text not in TYPES and kind != wanted["type"]:
@@ -81,8 +82,8 @@ def test_in_batch(start: int, spark: SparkSession) -> None:
     check(list(asked), asked, lambda one: batched(one, spark), False)
 
 
-def values_of(asked: dict[str, Asked], run: Run) -> dict[str, list[Any] | None]:
-    """The values of each expression, of as many as can be in one query; None where it fails."""
+def values_of(asked: dict[str, Asked], run: Run) -> dict[str, list[Any] | Exception]:
+    """The values of each expression, of as many as can be in one query, or why it fails."""
     failing = [text for text in asked if "fails" in answer_of(text)]
     found = _values([text for text in asked if text not in failing], asked, run)
     for text in failing:  # one by one, so that none is looked for among those that do not
@@ -90,15 +91,15 @@ def values_of(asked: dict[str, Asked], run: Run) -> dict[str, list[Any] | None]:
     return found
 
 
-def _values(texts: list[str], asked: dict[str, Asked], run: Run) -> dict[str, list[Any] | None]:
+def _values(texts: list[str], asked: dict[str, Asked], run: Run) -> dict[str, list[Any] | Exception]:
     if not texts:
         return {}
     try:
         together = asked[texts[0]] if len(texts) == 1 else _together([asked[text] for text in texts])
         rows = run(together)
-    except Exception:
+    except Exception as error:
         if len(texts) == 1:
-            return {texts[0]: None}
+            return {texts[0]: error}
         middle = len(texts) // 2
         return {**_values(texts[:middle], asked, run), **_values(texts[middle:], asked, run)}
     return {text: [row[at] for row in rows] for at, text in enumerate(texts)}

@@ -23,7 +23,8 @@ from millrace.common.files.file_access import VARIABLE
 from millrace.connectors.file_system.file_format import LineBlocks
 from millrace.connectors.file_system.file_stream import FileSplit, RecordError
 from millrace.formats.avro import AvroFileFormat, AvroSchema
-from millrace.formats.avro_blocks import UNREADABLE, is_recursive, read_message
+from millrace.formats.avro_blocks import UNREADABLE, is_recursive
+from millrace.formats.avro_records import read_message
 from millrace.formats.csv import CsvReaderFormat
 from millrace.formats.csv_schema import CsvSchema
 from millrace.formats.json import JsonLinesFormat
@@ -223,7 +224,7 @@ def test_records_in_records_end_the_record_and_not_the_process(tmp_path: Path) -
     with pytest.raises(RecordError, match=r"bad.avro: not an Avro file: maximum recursion depth exceeded"):
         everything(read.open(split(bad)))
     with pytest.raises(UNREADABLE, match="recursion"):
-        read_message(io.BytesIO(b"\x02" * MEGA + b"\0"), fastavro.parse_schema(LIST), is_recursive(LIST))
+        read_message(b"\x02" * MEGA + b"\0", fastavro.parse_schema(LIST), is_recursive(LIST))
 
 
 @pytest.mark.parametrize("items", ["null", {"type": "record", "name": "E", "fields": []}, {"type": "null"}])

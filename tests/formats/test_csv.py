@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import datetime as dt
 import io
 import pickle
@@ -63,7 +62,7 @@ def test_the_example_of_pyflink(tmp_path: Path) -> None:
     assert format.get_produced_type() == Types.ROW_NAMED(names, types)
     assert read_all(source(path, format)) == [
         Row(id=1, name="a|b", list=["x", "y"]),
-        Row(id=2, name="a|b", list=None),
+        Row(id=2, name="a|b", list=[]),
         Row(id=-3, name='say "hi"\nthere', list=["z"]),
     ]
     path.write_text("name|id|list\n")
@@ -81,8 +80,8 @@ def test_types(tmp_path: Path) -> None:
     builder.add_number_column("huge", Types.BIG_INT())
     path = tmp_path / "x.csv"
     path.write_text(
-        "true,9223372036854775807,1.5,1.10,2024-02-29,12:30:00,2024-02-29 12:30:00.5,1970-01-01T00:00:01Z,1;2;,"
-        f"{10**30}\nFalse,-1,nan,,,,,,,\n"
+        "true,9223372036854775807,1.5,1.10,2024-02-29,12:30:00,2024-02-29 12:30:00.5,1970-01-01 00:00:01Z,1;2;,"
+        f"{10**30}\nFalse,-1,NaN,,,,,,,\n"
     )
     first, second = read(path, builder.build())
     assert first == [
@@ -97,15 +96,15 @@ def test_types(tmp_path: Path) -> None:
         [1, 2, None],
         10**30,
     ]
-    assert second[:2] == [False, -1] and second[2] != second[2] and second[3:] == [None] * 7
+    assert second[:2] == [False, -1] and second[2] != second[2] and second[3:] == [None] * 5 + [[], None]
 
 
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        ("x,b", "field 'id': invalid literal for int"),
+        ("x,b", "field 'id': not an integer: 'x'"),
         ("1_0,b", "field 'id': not an integer"),
-        ("2147483648,b", "field 'id': 2147483648 is out of the range -2147483648 to 2147483647"),
+        ("2147483648,b", "field 'id': 2147483648 does not fit into 32 bits"),
         ("1", "2 fields expected, but there are 1"),
         ("1,2,3", "2 fields expected, but there are 3"),
         ('1,"a"b', "',' expected after '\"'"),
@@ -250,7 +249,7 @@ def test_messages_both_ways() -> None:
     write, read_ = pickle.loads(pickle.dumps((write, read_)))
     row = Row(id=1, name='x|"y"\nz', tags=["a", "b"])
     message = write.serialize(row)
-    assert message == b'1|"x|""y""\nz"|a;b'
+    assert message == b'1|"x|""y""\nz"|"a;b"'
     assert pickle.loads(pickle.dumps(read_)).deserialize(message) == row
     assert read_.deserialize(write.serialize(Row(None, None, None))) == Row(id=None, name=None, tags=None)
     assert read_.get_produced_type() == Types.ROW_NAMED(
@@ -264,13 +263,18 @@ def test_message_options() -> None:
     assert schema.deserialize(b"1,'a,b',x:y") == Row(id=1, name="a,b", tags=["x", "y"])
     assert schema.deserialize(b"# comment") is None
     assert schema.deserialize(b"") is None
-    for wrong, reason in ((b"1,2", "Row length mismatch. 3 fields expected but was 2"), (b"x,y,z", "invalid literal")):
+    lenient = builder.set_ignore_parse_errors(True).build()
+    for wrong, reason, row in (
+        (b"1,2", "3 fields expected, but there are 2", Row(id=1, name="2", tags=None)),
+        (b"x,y,z", "not an integer", Row(id=None, name="y", tags=["z"])),
+        (b"1,2,3,4", "3 fields expected, but there are 4", None),
+    ):
         with pytest.raises(ValueError, match=f"Failed to deserialize CSV row .*{reason}"):
             schema.deserialize(wrong)
-        assert builder.set_ignore_parse_errors(True).build().deserialize(wrong) is None
+        assert lenient.deserialize(wrong) == row
     plain = CsvRowSerializationSchema.Builder(ROW).disable_quote_character().set_escape_character("\\").build()
     assert plain.serialize(Row(1, "a,b", None)) == b"1,a\\,b,\n"
-    with pytest.raises(csv.Error):
+    with pytest.raises(ValueError, match="holds the field delimiter"):
         CsvRowSerializationSchema.Builder(ROW).disable_quote_character().build().serialize(Row(1, "a,b", None))
     with pytest.raises(TypeError, match="Type information must not be None"):
         CsvRowSerializationSchema.Builder(None)

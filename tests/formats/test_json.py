@@ -94,11 +94,10 @@ def test_values_are_taken_as_the_type_says(message: dict[str, Any], expected: di
     [
         (b"{", "Expecting property name"),
         (b"[1]", "a JSON object is needed"),
-        (b'{"i": "x"}', "field 'i': invalid literal"),
-        (b'{"i": 1.5}', "field 'i': not an integer: 1.5"),
+        (b'{"i": "x"}', "field 'i': not an integer: 'x'"),
         (b'{"i": true}', "field 'i': not an integer"),
-        (b'{"i": 3000000000}', "field 'i': 3000000000 is out of the range"),
-        (b'{"row": {"x": []}}', "field 'row': field 'x': not an integer"),
+        (b'{"i": 3000000000}', "field 'i': 3000000000 does not fit into 32 bits"),
+        (b'{"row": {"x": []}}', "field 'row': field 'x': a number is needed"),
         (b'{"at": "yesterday"}', "field 'at': "),
         (b'{"array": {}}', "field 'array': a JSON array is needed"),
         (b'{"s": "\xff"}', "codec can't decode"),
@@ -109,7 +108,25 @@ def test_malformed_messages(message: bytes, reason: str) -> None:
     with pytest.raises(ValueError, match=f"Failed to deserialize JSON .*{reason}"):
         read.deserialize(message)
     builder = JsonRowDeserializationSchema.builder().type_info(TYPE).ignore_parse_errors()
-    assert builder.build().deserialize(message) is None
+    row = builder.build().deserialize(message)
+    if "field" in reason:  # such a field is None, as in Flink
+        assert row is not None and {row[name] for name in ALL} <= {None, Row(x=None, y=None)}
+    else:
+        assert row is None
+
+
+def test_of_a_number_with_a_fraction_an_integer_is_what_stands_before_the_point() -> None:
+    _, read = schemas()
+    assert read.deserialize(b'{"i": 1.5}').i == 1
+
+
+def test_a_number_of_many_digits_takes_no_memory() -> None:
+    row = Types.ROW_NAMED(["a"], [Types.BIG_DEC()])
+    write, read = schemas(row)
+    assert write.serialize(read.deserialize(b'{"a": "1e400"}')) == b'{"a":1E+400}'
+    assert write.serialize(read.deserialize(b'{"a": 1e99999999}')) == b'{"a":1E+99999999}'
+    with pytest.raises(ValueError, match="too many digits"):
+        read.deserialize(b'{"a": "1e9999999999"}')
 
 
 def test_missing_fields_and_builders() -> None:

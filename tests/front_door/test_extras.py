@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from millrace.cli.doctor_checks import DISTRIBUTION
+from millrace.cli.setup_verbs import DISTRIBUTION
 
 tomllib = pytest.importorskip("tomllib", reason="part of Python since 3.11")
 

@@ -15,7 +15,7 @@ from millrace.common.functions.callables import as_filter, as_map
 from millrace.common.watermark_strategy import WatermarkStrategy
 from millrace.connectors.generated_sources import CollectionSource
 from millrace.datastream.functions import CoProcessFunction, ProcessFunction
-from millrace.graph.nodes import Chaining, Edge, Graph, Node, Settings
+from millrace.graph.program import Chaining, Edge, Graph, Node, Settings
 from millrace.runtime.exchange import partitioners
 from millrace.runtime.operators import specs
 from millrace.runtime.operators.job_graph import JobGraph

@@ -8,17 +8,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.graph.notation import PARTITIONERS, SPECS, places, read
+from tests.rings import examples
 
 from millrace.common.watermark_strategy import TimestampAssigner, WatermarkStrategy
 from millrace.connectors.generated_sources import NumberSequenceSource
 from millrace.datastream.functions import KeyedCoProcessFunction, KeyedProcessFunction, ReduceFunction
-from millrace.graph.lowering import chain_names, lower, with_settings
-from millrace.graph.nodes import Edge, Graph, Node, Settings
-from millrace.graph.passes import run_passes
+from millrace.graph.lowering import chain_names, lower, run_passes, with_settings
+from millrace.graph.program import Edge, Graph, Node, Settings
 from millrace.runtime.exchange.partitioners import Forward
 from millrace.runtime.operators import specs
 from millrace.runtime.operators.job_graph import JobGraph
-from millrace.runtime.operators.one_input_operators import operator_class
+from millrace.runtime.operators.making import operator_class
 
 
 def lowered(text: str, **changes: Any) -> JobGraph:
@@ -161,7 +161,7 @@ def graphs(draw: st.DrawFn) -> Graph:
     return Graph(tuple(nodes), Settings(draw(st.integers(1, 4)), chaining=draw(st.booleans())))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(graphs())
 def test_whatever_the_graph(graph: Graph) -> None:
     done = run_passes(graph)

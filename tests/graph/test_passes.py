@@ -10,8 +10,7 @@ import pytest
 from tests.graph.notation import chains, exchanges, names, read, stages
 
 from millrace.common.typeinfo import Types
-from millrace.graph.nodes import Chaining, Graph, GraphError, slot_groups
-from millrace.graph.passes import (
+from millrace.graph.lowering import (
     assign_parallelism,
     assign_uids,
     chain_operators,
@@ -19,6 +18,7 @@ from millrace.graph.passes import (
     choose_exchanges,
     run_passes,
 )
+from millrace.graph.program import Chaining, Graph, GraphError, slot_groups
 from millrace.runtime.exchange.partitioners import Hash
 
 

@@ -12,7 +12,7 @@ from millrace.common.typeinfo import Types
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.datastream.functions import CoMapFunction, ProcessFunction
 from millrace.datastream.output_tag import OutputTag
-from millrace.graph.passes import run_passes
+from millrace.graph.lowering import run_passes
 from millrace.graph.program import plan_json
 
 

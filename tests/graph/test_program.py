@@ -7,8 +7,7 @@ import inspect
 from tests.graph.notation import SPECS
 
 from millrace.common.typeinfo import Types
-from millrace.graph.nodes import Edge, Settings
-from millrace.graph.program import Program
+from millrace.graph.program import Edge, Program, Settings
 from millrace.util.tracebacks import user_origin
 
 

@@ -19,7 +19,7 @@ from millrace.datastream.functions import (
     MapFunction,
     ReduceFunction,
 )
-from millrace.graph.nodes import GraphError
+from millrace.graph.program import GraphError
 from millrace.graph.serialize import pickles, serialize
 
 LOCK = threading.Lock()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from scripts.house.tree import read_tree
 from scripts.rings.choose import choose, distances
-from scripts.rings.record import durations
+from scripts.rings.record import longest
 from tests.house.test_layers import write
 
 TREE = {
@@ -45,11 +45,6 @@ def test_a_changed_test_always_runs(tmp_path: Path) -> None:
     assert found.taken == ("tests/test_slow.py",)
 
 
-def test_durations_are_added_up_by_file(tmp_path: Path) -> None:
-    report = tmp_path / "report.xml"
-    report.write_text(
-        '<testsuites><testsuite><testcase classname="tests.a.test_b" name="x" time="0.4"/>'
-        '<testcase classname="tests.a.test_b" name="y" time="0.3"/>'
-        '<testcase classname="tests.test_c" name="z" time="0.1"/></testsuite></testsuites>'
-    )
-    assert durations([report]) == {"tests/a/test_b.py": 0.7}
+def test_what_takes_long_is_written_down() -> None:
+    report = {"unit": {"tests/test_c.py": 0.1, "tests/a/test_b.py": 0.71}, "spark": {"tests/a/test_b.py": 3.0}}
+    assert longest(report) == {"spark": {"tests/a/test_b.py": 3.0}, "unit": {"tests/a/test_b.py": 0.7}}

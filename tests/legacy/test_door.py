@@ -9,10 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.corpus import corpus
 
 import millrace
 from millrace import older
 from millrace.common import Types
+from millrace.pyflink_names import NAMES
+from millrace.pyflink_names.public_module import each
 from millrace.table import EnvironmentSettings, TableEnvironment
 
 TODAY = """
@@ -56,11 +59,30 @@ def test_without_activation_everything_is_refused_as_ever() -> None:
         t_env._session.streams.from_collection([1], Types.INT()).time_window(1)
 
 
-@pytest.mark.parametrize(("module", "name"), sorted(older._HOMES), ids=str)
-def test_every_name_of_the_door_is_there(told: list[warnings.WarningMessage], module: str, name: str) -> None:
+OLDER = [(module, name, place) for module, entry in NAMES.items() for place, name, _ in each(entry.older)]
+
+
+@corpus(("module", "name", "place"), sorted(OLDER), 78)
+def test_every_name_of_the_door_is_there(
+    told: list[warnings.WarningMessage], module: str, name: str, place: str
+) -> None:
     found = __import__(f"pyflink.{module}", fromlist=[name])
-    room = __import__(f"millrace.legacy.{older._HOMES[module, name]}", fromlist=[name])
+    room = __import__(f"millrace.{place}", fromlist=[name])
     assert getattr(found, name) is getattr(room, name)
+
+
+def test_a_name_that_was_used_before_is_the_older_one() -> None:
+    """Two classes have one name: that of today, and the one of the older programs."""
+    from millrace import shell
+    from millrace.legacy import descriptors
+
+    today = shell.FormatDescriptor
+    older.add_older_names("shell", shell)
+    try:
+        assert shell.FormatDescriptor is descriptors.FormatDescriptor is not today
+    finally:
+        older.remove_older_names(shell)
+    assert shell.FormatDescriptor is today
 
 
 def test_every_method_and_module_of_the_door_is_there() -> None:
@@ -68,8 +90,10 @@ def test_every_method_and_module_of_the_door_is_there() -> None:
         assert callable(getattr(older._load(home), name))
     for home in older._ARGUMENTS.values():
         assert callable(older._load(home).todays_arguments)
-    for name in older._MODULES:
-        assert older._load(str(older.older_module(name)).removeprefix("millrace.legacy."))
+    rooms = [entry.served for entry in NAMES.values() if entry.served.startswith("legacy.")]
+    assert len(rooms) == 7
+    for room in rooms:
+        assert older._load(room.removeprefix("legacy."))
 
 
 def test_deactivation_takes_the_names_away(told: list[warnings.WarningMessage]) -> None:

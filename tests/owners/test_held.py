@@ -26,7 +26,7 @@ PROGRAM = """
 QUERY = """
     from millrace.connectors.tables.values_table import register_values
     from millrace.spark.workers.owner import watch_interpreter
-    from tests.connectors.tables.messages.message_tables import MessageTables
+    from tests.connectors.tables.message_tables import MessageTables
     register_values("t", [("a" * 60 + "!",)])
     tables = MessageTables()
     tables.environment.execute_sql("CREATE TABLE t (s STRING) WITH ('connector' = 'values')")
@@ -66,6 +66,7 @@ def test_what_waits_without_holding_it_is_not() -> None:
     assert run(stuck=False) == ""
 
 
+@pytest.mark.draw(2)
 @pytest.mark.parametrize(
     "call",
     [

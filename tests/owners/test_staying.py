@@ -23,12 +23,13 @@ from millrace.datastream.state import ValueStateDescriptor
 from millrace.runtime.bases.epoch_protocol import EpochPlan
 from millrace.runtime.failure import JobFailedError
 from millrace.spark.jobs.connections import ConnectionServer, EpochExchange, described
-from millrace.spark.jobs.deadline import ANSWER_SECONDS, Deadline, EpochTimeoutError
-from millrace.spark.workers.frames import TaskId
+from millrace.spark.jobs.tasks import ANSWER_SECONDS, Deadline, EpochTimeoutError
+from millrace.spark.workers.encryption import Certificate, cut
+from millrace.spark.workers.frames import Address, TaskId
 from millrace.spark.workers.inspection import look
-from millrace.spark.workers.pipe import OwnerLostError
+from millrace.spark.workers.pipe import DriverUnreachedError, OwnerLostError
 from millrace.spark.workers.shipping import digest
-from millrace.spark.workers.stage import Address, NotProvedError, Owners, ResidentTask, connect
+from millrace.spark.workers.stage import NotProvedError, Owners, ResidentTask, connect
 
 HOST = "127.0.0.1"
 
@@ -69,6 +70,7 @@ class StayingJob(OwnedJob):
     """Its tasks stay from the first epoch until ``leave``."""
 
     rounds: EpochExchange | None = None
+    tls: Certificate | None = None
 
     def epoch(self) -> list[Any]:
         plan = self.coordinator.plan()
@@ -84,7 +86,7 @@ class StayingJob(OwnedJob):
 
     def stay(self, epoch: int) -> None:
         tasks = [(stage, number) for stage, width in enumerate(self.job.partitions) for number in range(width)]
-        reception = ConnectionServer(tasks, HOST, HOST)
+        reception = ConnectionServer(tasks, HOST, HOST, tls=self.tls)
         name, owners = digest(self.payload), Owners(self._owners, 600.0, self._cancel_seconds)
         posts = ResidentTask(self.job.job_id, self.job.partitions, epoch, reception.address, self.payload, name, owners)
         self.threads = [
@@ -100,7 +102,7 @@ class StayingJob(OwnedJob):
     def break_off(self) -> None:
         for link in self.links:
             with contextlib.suppress(OSError):  # nobody may be at the other end
-                link.shutdown(socket.SHUT_RDWR)
+                cut(link)
 
     def leave(self) -> None:
         self.rounds = None
@@ -238,6 +240,19 @@ def test_a_run_that_cannot_be_made_says_why(executor: Executor, tmp_path: Path) 
     with pytest.raises(OwnerLostError, match=r"^task 0 of stage 0 could not be run: .*Error"):
         job.rounds.run(99, "no order")
     job.leave()
+    job.forget()
+
+
+def test_a_task_that_does_not_reach_its_driver_is_refused(executor: Executor, tmp_path: Path) -> None:
+    job = counting(tmp_path)
+    name, owners = digest(job.payload), Owners(2, 600.0, 1.0)
+    door = reception((0, 0))
+    wrong = Address(HOST, door.address.port, b"x" * 32)
+    for text in ("is not the driver of this job", "refused"):
+        posts = ResidentTask(job.job.job_id, job.job.partitions, 1, wrong, job.payload, name, owners)
+        with pytest.raises(DriverUnreachedError, match=rf"^{HOST}:{wrong.port}: .*{text}"):
+            posts.hold(0, "/")
+        door.close()
     job.forget()
 
 

@@ -12,6 +12,7 @@ import pytest
 from tests.random.comparing import compare
 from tests.random.known import KNOWN, reason
 from tests.random.queries import ZONES
+from tests.rings import TAKES_DRAWS
 from tests.seeds import seed_of
 
 from millrace.spark.tables.execute import batch_context
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SEED = seed_of("MILLRACE_RANDOM_SEED")
-COUNT = int(os.environ.get("MILLRACE_RANDOM_COUNT", "100"))
+COUNT = int(os.environ.get("MILLRACE_RANDOM_COUNT", "40" if TAKES_DRAWS else "100"))
 GROUP = 20
 QUICK = {
     "spark.sql.codegen.wholeStage": "false",

@@ -7,9 +7,15 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.util.other_packages import write_metadata
+
+try:
+    import tomllib
+except ImportError:
+    import tomli as tomllib  # type: ignore[import-not-found, no-redef]
+
 ROOT = Path(__file__).parents[2]
 _FENCED = r"```{}\n(.*?)```"
-_DOCS = ("tests/", "docs/", "CHANGELOG.md", "CONTRIBUTING.md")
 
 
 @dataclass(frozen=True)
@@ -24,8 +30,8 @@ class Recipe:
 
     @property
     def files(self) -> list[str]:
-        """What the patch touches besides tests and docs."""
-        return [path for path, _, _ in _parts(self.patch) if not path.startswith(_DOCS)]
+        """The files of the source that the patch touches. An entry point is a line of pyproject.toml beside them."""
+        return [path for path, _, _ in _parts(self.patch) if path.startswith("src/")]
 
 
 def recipes() -> list[Recipe]:
@@ -53,9 +59,16 @@ def _parts(patch: str) -> list[tuple[str, bool, list[str]]]:
 
 
 def scratch_copy(folder: Path) -> Path:
-    """The source, to be changed."""
+    """The source and the project, to be changed."""
     shutil.copytree(ROOT / "src", folder / "src", ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+    shutil.copy(ROOT / "pyproject.toml", folder)
     return folder
+
+
+def install(folder: Path) -> None:
+    """Make the entry points of a copy those of the package that is imported from it."""
+    project = tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))["project"]
+    write_metadata(folder / "src", project["name"], project["entry-points"])
 
 
 def apply(recipe: Recipe, folder: Path) -> None:

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.recipes.patches import ROOT, Recipe, apply, recipes, scratch_copy
+from tests.recipes.patches import ROOT, Recipe, apply, install, recipes, scratch_copy
 
 ALL = recipes()
 AT_MOST = {
@@ -18,14 +18,15 @@ AT_MOST = {
     "A plan node": 4,
     "A table connector": 2,
     "A format": 1,
-    "A catalog": 2,
+    "A catalog": 1,
     "A window assigner": 2,
     "A kind of keyed state": 3,
     "A data type": 3,
     "A REST operation": 1,
     "A verb of the command": 1,
-    "A configuration key": 3,
+    "A configuration key": 2,
     "A metric reporter": 1,
+    "A name under PyFlink's path": 1,
 }
 IN_BOTH_MODES = (
     "A scalar function",
@@ -88,6 +89,7 @@ def patched(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = scratch_copy(tmp_path_factory.mktemp("recipes"))
     for recipe in ALL:
         apply(recipe, folder)
+    install(folder)
     return folder
 
 

@@ -14,7 +14,7 @@ from scripts.sql_reference import COMMAND, FOLDER, PAGES, text_of
 from millrace.connectors.file_system.table.line_formats import CSV_HEADER
 from millrace.formats.tables.format_options import format_factory, format_names
 from millrace.relational.sources import NULL_TIMES
-from millrace.table.sessions.factories import Connectors
+from millrace.table.sessions.table_info import Connectors
 from millrace.table.sql import statements as s
 from millrace.table.sql.binding.from_clause import _KEYED, _NAMED
 from millrace.table.sql.grammar.parser import parse_script

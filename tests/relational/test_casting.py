@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from millrace.relational import types as t
-from millrace.relational.functions.casting import cast_to, common_type, explicit_cast
+from millrace.relational.functions.cast_values import explicit_cast
+from millrace.relational.functions.registry import cast_to, common_type
 from millrace.relational.rex import Call, Literal, Ref
 
 TINY, INT, BIG, FLOAT, DOUBLE = t.TinyIntType(), t.IntType(), t.BigIntType(), t.FloatType(), t.DoubleType()

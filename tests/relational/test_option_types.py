@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from scripts.reference.connectors.meanings import _known
 
-from millrace.common.config_values import to_bytes_count, to_duration
+from millrace.common.configuration import to_bytes_count, to_duration
 from millrace.connectors.tables.store_table import StoreOptions
 from millrace.connectors.tables.table_options import TableOptions
 from millrace.relational import types as t

@@ -11,8 +11,21 @@ import pytest
 from millrace.relational import nodes as n
 from millrace.relational import types as t
 from millrace.relational.functions.registry import call
-from millrace.relational.rex import AggCall, FieldAccess, Frame, Literal, OuterRef, Ref, Rex, SortKey, Subquery
-from millrace.relational.rex_text import agg_text, keys_text, literal_text, rex_text
+from millrace.relational.rex import (
+    AggCall,
+    FieldAccess,
+    Frame,
+    Literal,
+    OuterRef,
+    Ref,
+    Rex,
+    SortKey,
+    Subquery,
+    agg_text,
+    keys_text,
+    literal_text,
+    rex_text,
+)
 from millrace.relational.rules.plan_text import node_text, plan_text
 
 INT, TEXT = t.IntType(), t.string()

@@ -12,16 +12,16 @@ import pytest
 from millrace.common.types import Row
 from millrace.connectors.tables.datagen_table import generator
 from millrace.connectors.tables.print_table import row_text
+from millrace.formats.csv_fields import TABLES, FieldReaders
+from millrace.formats.csv_texts import csv_texts
 from millrace.formats.tables.avro_format import avro_columns, avro_schema
-from millrace.formats.tables.csv_columns import CsvColumn, csv_texts
-from millrace.formats.tables.format_options import NoForm
 from millrace.formats.tables.json_format import JsonTexts
 from millrace.formats.tables.json_reading import JsonValues
-from millrace.formats.tables.text_columns import SQL
+from millrace.formats.text_columns import SQL, NoForm
 from millrace.relational import type_table
 from millrace.relational import types as t
 from millrace.relational.functions.cast_values import caster
-from millrace.relational.functions.casting import common_type
+from millrace.relational.functions.registry import common_type
 from millrace.relational.nodes import Field
 from millrace.relational.type_table import ROWS, Family, TypeRow, arrow_type, family_of, parts_of, row_of, type_parts
 from millrace.relational.values import to_arrow, to_python
@@ -131,7 +131,7 @@ class TestNewType:
 
     def test_csv(self) -> None:
         assert csv_texts(pa.array([ONE]), self.kind, "", ";", False).to_pylist() == [ONE]
-        array = CsvColumn(t.ArrayType(self.kind), None, ";", False)
+        array = FieldReaders(TABLES, None, ";").of(t.ArrayType(self.kind))
         assert array.read(pa.array([f"{ONE};{ONE}"])).to_pylist() == [[ONE, ONE]]
 
     def test_avro(self) -> None:

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 import pytest
 
 from millrace.relational import types as t
-from millrace.relational.functions.casting import explicit_cast
+from millrace.relational.functions.cast_values import explicit_cast
 from millrace.relational.functions.evaluate import Evaluator
 from millrace.relational.functions.registry import Surroundings
 from millrace.relational.rex import Ref

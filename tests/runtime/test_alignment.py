@@ -8,8 +8,7 @@ import pytest
 
 from millrace.common import Duration, WatermarkStrategy
 from millrace.common.watermark_strategy import TimestampAssigner
-from millrace.connectors.generated_sources import DataGeneratorSource
-from millrace.connectors.source_base import RateLimiterStrategy
+from millrace.connectors.generated_sources import DataGeneratorSource, RateLimiterStrategy
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.testing.local import LocalEngine
 

@@ -13,8 +13,7 @@ from tests.runtime.jobs import Engine, job_of
 
 from millrace.common.typeinfo import Types
 from millrace.common.watermark_strategy import WatermarkStrategy
-from millrace.connectors.generated_sources import DataGeneratorSource
-from millrace.connectors.source_base import RateLimiterStrategy
+from millrace.connectors.generated_sources import DataGeneratorSource, RateLimiterStrategy
 from millrace.datastream import RuntimeExecutionMode, StreamExecutionEnvironment
 from millrace.datastream.functions import (
     CheckpointedFunction,
@@ -200,6 +199,8 @@ def test_epochs_that_read_nothing_end_while_the_function_waits_for_room_inside_t
 
 
 class Plain(SourceFunction[int]):
+    emits_same_elements = True
+
     def __init__(self) -> None:
         self.running = True
 
@@ -248,6 +249,8 @@ def test_a_function_that_does_not_listen_leaves_no_thread(monkeypatch: pytest.Mo
 
 
 class EachItsOwn(ParallelSourceFunction[tuple[int, int]]):
+    emits_same_elements = True
+
     def open(self, runtime_context: RuntimeContext) -> None:
         self.subtask = runtime_context.get_index_of_this_subtask()
 

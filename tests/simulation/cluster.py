@@ -58,6 +58,9 @@ class Late:
 class Cluster:
     """The workers of one driver."""
 
+    overlaps = False
+    """an epoch begins when the one before is recorded and committed"""
+
     def __init__(self, world: World, job: JobGraph, payload: bytes, state: Folder) -> None:
         self._world = world
         self._job = job
@@ -74,8 +77,11 @@ class Cluster:
         job: JobGraph = pickle.loads(self._payload)
         return replace(job, job_id=self._job.job_id, state=self._job.state)
 
-    def run(self, plan: EpochPlan) -> list[TaskAck]:
-        """The acknowledgements of an epoch."""
+    def run(self, plan: EpochPlan, before: Callable[[], None] | None = None) -> list[TaskAck]:
+        """The acknowledgements of an epoch.
+
+        :param before: records and commits the epoch before, which has been done here.
+        """
         text = self._orders.publish(plan)
         random, widths = self._world.random, self._job.partitions
         senders: list[list[Packet]] = [[]]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tests.simulation.faults import DriverDied
+from tests.simulation.merging import Merging
 from tests.simulation.programs import template
 
 from millrace.checkpoint.directory import CheckpointPlan, JobHome
@@ -16,9 +17,9 @@ from millrace.checkpoint.restore import Restore, go_on, restore_from
 from millrace.common.jobs import JobStatus
 from millrace.common.state.storage import ExternalizedCheckpointRetention
 from millrace.runtime.bases.epoch_protocol import EpochPlan
-from millrace.runtime.coordination.coordinator import Coordinator, EpochResult, JobFailedError
+from millrace.runtime.coordination.coordinator import Coordinator, EndedEpoch, EpochResult, JobFailedError
 from millrace.runtime.coordination.restart import FixedDelay
-from millrace.spark.jobs.requests import SavepointRequest, answer, failed
+from millrace.spark.jobs.requests import BegunSavepoint, SavepointRequest, failed
 
 if TYPE_CHECKING:
     from tests.simulation.world import World
@@ -58,6 +59,12 @@ class Driver:
         self.epochs = 0
         self._first = True
         """whether no checkpoint was recorded yet"""
+        self._begun: list[BegunSavepoint] = []
+        """savepoints parts of which are still written"""
+        self.merging: Merging | None = None
+        """None: tasks write all whole states themselves"""
+        self._before: EndedEpoch | None = None
+        """the epoch before the running one, until it is recorded and committed"""
 
     # -- submit -------------------------------------------------------------------------------------------------------
 
@@ -79,6 +86,8 @@ class Driver:
                 self.home.close(JobStatus.FAILED)
             raise
         self._cluster = world.cluster = world.engine(world, job, made.payload, self.home.state)
+        if world.merges:
+            self.merging = self.coordinator.compactions.whole_states = Merging(world, job, self.home.state)
         self._policy = FixedDelay(RESTARTS, 5)
 
     def _begin_with(self) -> Restore | None:
@@ -121,8 +130,7 @@ class Driver:
                 if self._restore is not None and beginning is not None:
                     self._take_over(self._restore, beginning)
                     beginning = None
-                while not self.coordinator.finished:
-                    self._epoch()
+                self._run_epochs()
                 return
             except Cancelled:
                 raise
@@ -134,6 +142,20 @@ class Driver:
                 self._world.check_cause(error)
                 self._world.note(f"restarts after: {_short(error)}")
                 self._world.clock.pass_by(delay)
+
+    def _run_epochs(self) -> None:
+        try:
+            while not self.coordinator.finished:
+                self._epoch()
+                if self.merging is not None:
+                    self.merging.step(1)
+                self._finish_savepoints()
+            if self.merging is not None:
+                self.merging.finish()
+            self._finish_savepoints()
+        except Exception:
+            self._conclude()
+            raise
 
     def _delay_after(self, error: Exception, began: bool) -> int | None:
         if not began and isinstance(error, (JobFailedError, RestoreError, SnapshotError)):
@@ -160,11 +182,14 @@ class Driver:
             result = self._run_epoch(None)
         else:
             result = self._run_epoch_with(SavepointRequest(world.savepoint(), stop=wish == "stop"))
-        if result.checkpoint is not None and self._first:
-            self._first_checkpoint()
+        if result is not None:
+            self._release(result)
 
-    def _run_epoch(self, savepoint: str | None) -> EpochResult:
+    def _run_epoch(self, savepoint: str | None) -> EpochResult | None:
+        """The result of an epoch; None: it will be recorded and committed while the next one runs."""
         world = self._world
+        if savepoint is not None:
+            self._conclude()
         world.touch("plan")
         plan = self.coordinator.plan(True, savepoint)
         self.coordinator.validate()
@@ -173,44 +198,75 @@ class Driver:
         compacting = [task for task, own in plan.tasks.items() if own.compact]
         compact = f", compact {compacting}" if compacting else ""
         world.note(f"epoch {plan.epoch}{compact}{', savepoint' if savepoint else ''}")
-        acks = self._cluster.run(plan)
+        acks = self._cluster.run(plan, self._conclude)
+        if self.merging is not None:
+            self.merging.step()
+        self._conclude()
         self.epochs += 1
         world.touch("tasks done")
-        result = self.coordinator.complete(plan, acks)
+        ended = self.coordinator.end(plan, acks)
         self.coordinator.validate()
-        world.note(f"epoch {plan.epoch} is complete{'' if result.checkpoint is None else ', a checkpoint'}")
+        if savepoint is None and self._cluster.overlaps and not ended.last:
+            self._before = ended
+            return None
+        return self._concluded(ended)
+
+    def _conclude(self) -> None:
+        """Record and commit the epoch before the running one."""
+        ended, self._before = self._before, None
+        if ended is not None:
+            self._release(self._concluded(ended))
+
+    def _concluded(self, ended: EndedEpoch) -> EpochResult:
+        world, epoch = self._world, ended.order.epoch
+        result = self.coordinator.conclude(ended)
+        self.coordinator.validate()
+        world.note(f"epoch {epoch} is complete{'' if result.checkpoint is None else ', a checkpoint'}")
         world.touch("epoch complete")
         if result.checkpoint is not None and world.tidy:
-            world.promises.check_leaks(self.home.folder.uri, world.settings.retained)
+            world.promises.check_leaks(self.home.folder.uri, world.settings.retained, self.coordinator)
         return result
 
     def _run_epoch_with(self, request: SavepointRequest) -> EpochResult:
         try:
             result = self._run_epoch(request.uri)
+            assert result is not None
         except BaseException as error:
             failed(request, self.coordinator, error)
             raise
-        answer(request, self.coordinator, result)
-        path = _path_of(request.answer)
-        self._world.note("no savepoint" if path is None else f"{self._world.short(path)} is there")
-        if request.stop and path is not None:
-            self.saved = path
+        self._begun.append(BegunSavepoint(request, self.coordinator, result))
+        if request.stop and self.merging is not None:
+            self.merging.finish()
+        self._finish_savepoints()
         return result
 
-    def _first_checkpoint(self) -> None:
-        self._first = False
-        if self._restore is not None:
-            self._world.touch("release")
-            self._restore.release()
+    def _finish_savepoints(self) -> None:
+        for begun in [each for each in self._begun if each.done]:
+            self._begun.remove(begun)
+            begun.finish()
+            path = _path_of(begun.request.answer)
+            self._world.note("no savepoint" if path is None else f"{self._world.short(path)} is there")
+            if begun.request.stop and path is not None:
+                self.saved = path
+
+    def _release(self, result: EpochResult) -> None:
+        """From its first own checkpoint on the job does not need what it began with."""
+        if result.checkpoint is not None and self._first:
+            self._first = False
+            if self._restore is not None:
+                self._world.touch("release")
+                self._restore.release()
 
     def _clean_up(self, status: JobStatus) -> None:
         world = self._world
+        for begun in self._begun:
+            begun.fail("the job is over")
         with suppress(Exception):
             if status is JobStatus.FINISHED:
                 self.coordinator.clean_up()
                 self.cleaned_up = True
             else:
-                self.coordinator.give_up(self.home.kept_after(status))
+                self.coordinator.give_up(self.home.retained_after(status))
         with suppress(Exception):
             self._cluster.close()
             self.coordinator.close()

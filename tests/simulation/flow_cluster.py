@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import pickle
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -42,6 +42,8 @@ ENDS = (0.0, 0.01, 0.05, 0.2)
 """how likely an epoch ends at a turn"""
 LATE = (0, EPOCH // 4)
 """ns after which a task puts off what it has not done in an epoch that has ended before it"""
+RECORDS = (0.01, 0.05, 0.2, 1.0)
+"""how likely the epoch before is recorded and committed at a turn"""
 HAUNTED_STEPS = 40
 
 
@@ -63,7 +65,12 @@ class FlowCluster:
         self._state = state
         self._storage = FolderStorage(state, job.key_groups)
         self._orders = Orders(job.partitions, state, AtOnce())
-        self._random = random = Random(f"{world.seed}: flow {world.serial()}")
+        serial = world.serial()
+        self._random = random = Random(f"{world.seed}: flow {serial}")
+        self._beside = Random(f"{world.seed}: overlap {serial}")
+        self.overlaps = self._beside.random() < 0.7
+        """whether an epoch runs while the one before is recorded and committed"""
+        self._records = self._beside.choice(RECORDS)
         self._most = random.choice((1, 2, 16_384))
         self._ends = random.choice(ENDS)
         self._late = random.choice(LATE)
@@ -82,15 +89,16 @@ class FlowCluster:
 
     # -- epochs -------------------------------------------------------------------------------------------------------
 
-    def run(self, plan: EpochPlan) -> list[TaskAck]:
+    def run(self, plan: EpochPlan, before: Callable[[], None] | None = None) -> list[TaskAck]:
         """The acknowledgements of an epoch.
 
+        :param before: records and commits the epoch before; called at any moment of this one.
         :raises EpochLost: an owner has died, or an acknowledgement has not come.
         """
         aligned = self._aligned and plan.order.restore is None
         text = self._orders.publish(flowing(plan, aligned))
         try:
-            acks = self._epoch(plan, text, aligned)
+            acks = self._epoch(plan, text, aligned, before)
         except WorkerDied as death:
             self._world.note(f"an owner dies: {death}")
             self._leave()
@@ -104,7 +112,7 @@ class FlowCluster:
             self._aligned = False
         return acks
 
-    def _epoch(self, plan: EpochPlan, text: str, aligned: bool) -> list[TaskAck]:
+    def _epoch(self, plan: EpochPlan, text: str, aligned: bool, before: Callable[[], None] | None) -> list[TaskAck]:
         random, world = self._random, self._world
         life, run = self._joined(), next(self._runs)
         waiting = random.sample(self._names, len(self._names))
@@ -120,14 +128,21 @@ class FlowCluster:
                 world.note("the driver dies while tasks are in flow")
                 raise DriverDied("tasks run")
             asked = self._now >= until or any(worker.wants_end for worker in life.tasks.values())
-            if not (ending or waiting or aligned) and (asked or random.random() < self._ends):
+            if before is not None and (not self.overlaps or self._beside.random() < self._records):
+                before()
+                before = None
+            goes_on = before is not None and not asked
+            if not (ending or waiting or aligned or goes_on) and (asked or random.random() < self._ends):
                 ending = self._end(life)
             moved = self._deliver(life) or bool(waiting)
             worked, due = self._step(life, plan.epoch, acks)
             if any(ack.failure is not None for ack in acks.values()):
                 break
             stands = not (moved or worked or any(life.network.values()) or self._wait(due))
-            if stands or self._now > until + FOR_EVER:
+            if stands and before is not None:
+                before()
+                before = None
+            elif stands or self._now > until + FOR_EVER:
                 if ending or aligned:
                     raise AssertionError(f"epoch {plan.epoch}: {sorted(set(self._names) - acks.keys())} wait for ever")
                 ending = self._end(life)

@@ -7,6 +7,7 @@ from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from tests.simulation.faults import Violation
+from tests.simulation.merging import LONGEST
 
 from millrace.checkpoint.directory import state_files
 from millrace.checkpoint.metadata import Metadata, read_metadata
@@ -86,7 +87,7 @@ class Promises:
         for path in [path for path in self._checkpoints if path.startswith(job + "/")]:
             self.forget(path)
 
-    def check_leaks(self, job: str, retained: int) -> None:
+    def check_leaks(self, job: str, retained: int, coordinator: Coordinator) -> None:
         """A checkpoint was recorded and nothing went wrong so far with deleting: only what is needed is there."""
         mine = [metadata for path, metadata in self._checkpoints.items() if path.startswith(job + "/")]
         if len(mine) > retained:
@@ -103,7 +104,7 @@ class Promises:
             assert stored is not None
             task, epoch = stored
             firsts = [metadata.tasks[task].first for metadata in mine if task in metadata.tasks]
-            if not firsts or epoch < min(firsts):
+            if not firsts or epoch < coordinator.compactions.oldest_held(task, min(firsts)):
                 raise Violation(f"{self._world.short(path)} is still there, but no checkpoint needs it")
         if orders > KEPT:
             raise Violation(f"{orders} files with orders are still there")
@@ -125,7 +126,7 @@ class Promises:
         """What makes up the state of a task does not grow with the number of epochs, and few tasks write all they have
         in the same one."""
         together = max(1, len(plan.tasks) // TOGETHER)
-        most = self._world.compact_versions + 2 * len(plan.tasks) // together
+        most = self._world.compact_versions + (2 + self._world.merges * (LONGEST + 2)) * len(plan.tasks) // together
         longest = max(chain.versions for chain in coordinator._chains.tasks.values())
         if longest > most:
             raise Violation(f"a task has {longest} versions; compaction begins at {self._world.compact_versions}")

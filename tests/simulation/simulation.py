@@ -21,12 +21,12 @@ from tests.simulation.flow_cluster import FlowCluster
 from tests.simulation.programs import PROGRAMS
 from tests.simulation.world import World
 
-from millrace.checkpoint import directory, restore, snapshot_files
+from millrace.checkpoint import directory, merging, restore, snapshot_files
 from millrace.common.jobs import JobStatus
 from millrace.connectors.file_system import file_committer, file_writer, part_files
 from millrace.connectors.file_system.part_files import is_of
 from millrace.connectors.sink_base import owner_of
-from millrace.runtime.coordination import checkpoints, commits, coordinator, snapshot
+from millrace.runtime.coordination import checkpoints, commits, compactions, coordinator, snapshot
 from millrace.runtime.operators import sinks, source
 from millrace.runtime.state.disk.state import DiskState
 from millrace.runtime.tasks import task_figures, wiring
@@ -38,7 +38,7 @@ FOLDERS = (directory, restore, snapshot_files, requests)
 """Modules that open folders by their URIs."""
 MEASURING = (source, task_figures, wiring)
 """Modules whose pieces, or what is read by what they take, would depend on the time that this takes."""
-LOGGING = (checkpoints, commits, file_committer, directory, restore, sinks)
+LOGGING = (checkpoints, commits, compactions, file_committer, directory, restore, sinks)
 
 
 @dataclass(frozen=True)
@@ -121,6 +121,8 @@ def _inside(world: World) -> Iterator[None]:
     replaced.append(patch.object(snapshot, "COMPACT_BYTES", world.compact_bytes))
     replaced.append(patch.object(snapshot, "COMPACT_VERSIONS", world.compact_versions))
     replaced.append(patch.object(coordinator, "SWEEP_MS", world.sweeps))
+    replaced.append(patch.object(compactions, "SMALL_BYTES", world.small))
+    replaced.append(patch.object(merging, "RANGE_BYTES", 300))
     replaced += [
         patch.object(module, "part_store", lambda root: world.parts)
         for module in (file_committer, part_files, file_writer)
@@ -224,6 +226,8 @@ class _Story:
             world.note(f"the job is {status.name}")
             return status
         except DriverDied:
+            if driver.merging is not None:
+                driver.merging.driver_died()
             world.clock.pass_by(50)
             return driver.status if world.recoverable is None else None
 

@@ -23,7 +23,7 @@ ENOUGH = 200
 """Worlds that have an opportunity for any fault."""
 
 
-@pytest.mark.draw(4)
+@pytest.mark.draw(8)
 @pytest.mark.parametrize("first", range(0, SEEDS, BLOCK), ids=lambda first: f"seeds-{first}-{first + BLOCK - 1}")
 def test_whatever_goes_wrong_every_record_counts_once(first: int) -> None:
     for seed in range(first, first + BLOCK):
@@ -59,6 +59,7 @@ def test_many_worlds_have_epochs_that_end_in_the_middle_of_something() -> None:
         assert any(simulate(seed, name).endings for seed in range(20))
 
 
+@pytest.mark.draw(4)
 @pytest.mark.parametrize("first", range(0, DAMAGED, BLOCK))
 def test_a_damaged_file_is_named_or_not_needed(first: int) -> None:
     reports = [simulate_damage(seed) for seed in range(first, first + BLOCK)]

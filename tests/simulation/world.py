@@ -26,6 +26,8 @@ from millrace.runtime.state.disk.plan import OnDisk
 
 ON_DISK = {"ticking": 0.5, "keeping": 0.2, "operators": 0.2}
 """Program -> the share of its worlds with state on disk: they take longer than others."""
+MERGES = 0.25
+"""The share of worlds in which a process makes whole states from files."""
 WISHES = ("savepoint", "cancel", "stop", "stop")
 
 _roots = itertools.count()
@@ -72,6 +74,11 @@ class World:
         """whether timers fire between two epochs"""
         self.on_disk = Random(f"{seed}: state").random() < ON_DISK.get(self.program.name, 0.0)
         """whether the workers keep keyed state on the disk of their machine: a real one"""
+        merging = Random(f"{seed}: merging")
+        self.merges = merging.random() < MERGES
+        """whether another process makes whole states from files"""
+        self.small = merging.choice((0, 0, 400))
+        """bytes of files below which a task writes its whole state itself"""
         self.endings = Endings(seed)
         self.local = ""
         """its directory"""
@@ -112,6 +119,8 @@ class World:
         self.note(f"compaction from {self.compact_bytes} bytes, {self.compact_versions} versions; {self.settings}")
         if self.on_disk:
             self.note("workers keep keyed state on a disk that they share")
+        if self.merges:
+            self.note(f"whole states of {self.small} bytes or more are made from files")
 
     def note(self, what: str) -> None:
         """A line of the trace."""

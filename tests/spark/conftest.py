@@ -60,11 +60,11 @@ class Watch(PlainListener):
     def ended(self, status: JobStatus) -> None:
         self.ends.append(status)
 
-    def wait_for_lines(self) -> None:
-        """Until the job has printed something."""
+    def wait_for_lines(self, least: int = 1) -> None:
+        """Until the job has printed this many lines."""
         until = time.monotonic() + 60
-        while not self.lines:
-            assert time.monotonic() < until, "nothing was printed"
+        while len(self.lines) < least:
+            assert time.monotonic() < until, f"{len(self.lines)} lines were printed, not {least}"
             time.sleep(0.001)
 
     def taken_in(self) -> Counter[int]:

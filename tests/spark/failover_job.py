@@ -1,9 +1,9 @@
-"""A batch job with a task that fails, as a command: its own session may run a task several times.
+"""Batch jobs with a task that fails, as a command: its own session may run a task several times.
 
-    python -m tests.spark.failover_job DIRECTORY STRATEGY FAILURES
+    python -m tests.spark.failover_job [[DIRECTORY, STRATEGY, FAILURES], ...]
 
-In DIRECTORY it leaves ``marks``, a line for each run of a subtask, and ``out``, what its file sink wrote. The last line
-that it prints is JSON: what was collected, or the error.
+In DIRECTORY a job leaves ``marks``, a line for each run of a subtask, and ``out``, what its file sink wrote. The last
+lines that it prints are JSON, one for each job: what was collected, or the error.
 """
 
 from __future__ import annotations
@@ -80,4 +80,5 @@ def main(directory: str, strategy: str, failures: int) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], int(sys.argv[3]))
+    for job in json.loads(sys.argv[1]):
+        main(*job)

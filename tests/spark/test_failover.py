@@ -13,11 +13,27 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 
-def run(directory: Path, strategy: str, failures: int) -> Any:
-    command = [sys.executable, "-m", "tests.spark.failover_job", str(directory), strategy, str(failures)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240)
+JOBS = [("region", 2), ("full", 2), ("region", 100)]
+"""strategy, and runs that fail"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of each job is in it, by its number."""
+    found: Path = tmp_path_factory.mktemp("failover")
+    return found
+
+
+@pytest.fixture(scope="module")
+def said(folder: Path) -> list[Any]:
+    """What each job has said: one program runs them all."""
+    jobs = [(str(folder / str(number)), *job) for number, job in enumerate(JOBS)]
+    for directory, *_ in jobs:
+        Path(directory).mkdir()
+    command = [sys.executable, "-m", "tests.spark.failover_job", json.dumps(jobs)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=280)
     assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
+    return [json.loads(line) for line in done.stdout.splitlines()[-len(JOBS) :]]
 
 
 def runs(directory: Path, kind: str) -> list[int]:
@@ -30,19 +46,24 @@ def written(directory: Path) -> list[int]:
     return sorted(int(line) for path in files for line in path.read_text().splitlines())
 
 
-@pytest.mark.parametrize(("strategy", "reads"), [("region", [1, 1]), ("full", [3, 3])])
-def test_a_region_keeps_what_earlier_stages_did(strategy: str, reads: list[int], tmp_path: Path) -> None:
-    assert run(tmp_path, strategy, failures=2) == list(range(1_000))
-    assert written(tmp_path) == list(range(1_000))
-    assert runs(tmp_path, "read") == reads
-    assert max(runs(tmp_path, "process")) == 3
-    assert min(runs(tmp_path, "process")) == (1 if strategy == "region" else 3)
+@pytest.mark.parametrize(("job", "reads"), [(("region", 2), [1, 1]), (("full", 2), [3, 3])])
+def test_a_region_keeps_what_earlier_stages_did(
+    job: tuple[str, int], reads: list[int], folder: Path, said: list[Any]
+) -> None:
+    number = JOBS.index(job)
+    place = folder / str(number)
+    assert said[number] == list(range(1_000))
+    assert written(place) == list(range(1_000))
+    assert runs(place, "read") == reads
+    assert max(runs(place, "process")) == 3
+    assert min(runs(place, "process")) == (1 if job[0] == "region" else 3)
 
 
-def test_the_restart_strategy_ends_it_with_the_users_error(tmp_path: Path) -> None:
-    error = run(tmp_path, "region", failures=100)
+def test_the_restart_strategy_ends_it_with_the_users_error(folder: Path, said: list[Any]) -> None:
+    number = JOBS.index(("region", 100))
+    error, place = said[number], folder / str(number)
     assert "ValueError: not in run 3" in error
     assert "failover_job.py:" in error
-    assert max(runs(tmp_path, "process")) == 3
-    assert runs(tmp_path, "read") == [1, 1]
-    assert not (tmp_path / "out").exists() or not written(tmp_path)
+    assert max(runs(place, "process")) == 3
+    assert runs(place, "read") == [1, 1]
+    assert not (place / "out").exists() or not written(place)

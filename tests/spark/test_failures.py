@@ -18,7 +18,7 @@ from millrace.common.jobs import JobStatus
 from millrace.common.sink import Committer, Sink, SinkWriter, SinkWriterContext, WriterInitContext
 from millrace.common.types import Row
 from millrace.datastream import KeyedProcessFunction, StreamExecutionEnvironment
-from millrace.graph.nodes import GraphError
+from millrace.graph.program import GraphError
 from millrace.runtime.coordination.coordinator import JobFailedError
 from millrace.testing import run_locally
 

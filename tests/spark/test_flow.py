@@ -7,6 +7,7 @@ import gc
 import os
 import signal
 import socket
+import threading
 import time
 from collections import Counter
 from pathlib import Path
@@ -16,20 +17,20 @@ import pytest
 from tests.spark.conftest import MakeEnvironment, Watch
 from tests.spark.jobs.test_savepoints import COUNT, KEYS, numbering, printed, wanted
 from tests.spark.test_execution import endless, wait_for
-from tests.spark.test_residents import all_counts, counted
+from tests.spark.test_residents import all_counts, counted, dying_once
 
 from millrace.common import Duration, Encoder, Types, WatermarkStrategy
+from millrace.common.functions import MapFunction, RuntimeContext
 from millrace.common.jobs import JobStatus
 from millrace.common.watermark_strategy import TimestampAssigner
-from millrace.connectors.generated_sources import DataGeneratorSource
-from millrace.connectors.source_base import RateLimiterStrategy
+from millrace.connectors.generated_sources import DataGeneratorSource, RateLimiterStrategy
 from millrace.datastream import DataStream, StreamExecutionEnvironment
 from millrace.datastream.connectors.file_system import FileSink, OutputFileConfig, RollingPolicy
 from millrace.runtime.failure import JobFailedError
 from millrace.spark.jobs.client import AHEAD
-from millrace.spark.jobs.deadline import EpochTimeoutError
 from millrace.spark.jobs.flow_carrier import AHEAD_OF_TASK
 from millrace.spark.jobs.submit import SparkJobClient
+from millrace.spark.jobs.tasks import EpochTimeoutError
 from millrace.spark.workers.flow_owner import FlowOwner
 
 if TYPE_CHECKING:
@@ -128,6 +129,30 @@ def test_a_slow_function_holds_up_no_checkpoint(environment: MakeEnvironment, wa
     assert sorted(map(int, printed(watch))) == list(range(1, SLOW_COUNT + 1))
 
 
+class Where(MapFunction):
+    """Subtask and thread; the first subtask waits for a service."""
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self.subtask = runtime_context.get_index_of_this_subtask()
+
+    def map(self, value: int) -> str:
+        if self.subtask == 0:
+            time.sleep(0.05)
+        return f"{self.subtask} {threading.current_thread().name}"
+
+
+def test_a_task_that_waits_gets_a_thread_of_its_own(environment: MakeEnvironment, watch: Watch) -> None:
+    """Subtasks 0 and 2 have the same owner."""
+    found = endless(environment(4, **FLOW)).rebalance().map(Where(), Types.STRING()).execute_and_collect()
+    wanted = {"0 millrace-task 1.0", "2 millrace-loop"}
+    for place in found:
+        wanted.discard(place)
+        if not wanted:
+            break
+    found.close()
+    assert watch.ends == [JobStatus.CANCELED]
+
+
 def test_draining_waits_for_a_slow_function(environment: MakeEnvironment, watch: Watch, tmp_path: Path) -> None:
     env = environment(2, **FLOW, **{"execution.checkpointing.interval": "200 ms"})
     of_a_slow_function(env)
@@ -140,15 +165,8 @@ def test_draining_waits_for_a_slow_function(environment: MakeEnvironment, watch:
 
 
 def test_a_job_goes_on_when_its_process_is_killed(environment: MakeEnvironment, watch: Watch, tmp_path: Path) -> None:
-    marker = tmp_path / "marker"
-
-    def die_once(value: int) -> int:
-        if value == COUNT // 3 and not marker.exists():
-            marker.touch()
-            os.kill(os.getpid(), signal.SIGKILL)
-        return value
-
-    assert sorted(counted(environment(2, **SMALL, **RESTARTS), die_once).execute_and_collect()) == all_counts()
+    job = counted(environment(2, **SMALL, **RESTARTS), dying_once(tmp_path / "marker"))
+    assert sorted(job.execute_and_collect()) == all_counts()
     (restart,) = watch.restarts
     assert "lives in has ended: it was killed" in restart.error
 

@@ -11,7 +11,7 @@ from tests.spark.conftest import MakeEnvironment
 
 from millrace.cluster import publishing
 from millrace.cluster.control import JobOverError
-from millrace.cluster.documents import FrameDocument
+from millrace.cluster.documents import FrameDocument, JobDocument
 from millrace.cluster.durable_files import encode
 from millrace.cluster.publishing import LocalControl, published_jobs
 from millrace.common import WatermarkStrategy
@@ -37,6 +37,12 @@ def slowly(value: int) -> int:
 
 def frames(graph: FrameDocument) -> set[str]:
     return {graph.name}.union(*(frames(child) for child in graph.children))
+
+
+def has_all(document: JobDocument) -> bool:
+    """Whether the second vertex has processed all that the first one has sent."""
+    first, second = document.vertices
+    return sum(s.records_in for s in second.subtasks) == sum(s.records_out for s in first.subtasks)
 
 
 def published(job_id: Any) -> LocalControl:
@@ -67,7 +73,8 @@ def test_a_stream_that_runs(environment: MakeEnvironment) -> None:
         graph = eventually(lambda: (g := steering.flame_graph(second.id, None, "full")).value and g)
         assert any(name.endswith(tuple(f".slowly:{line}" for line in range(200))) for name in frames(graph))
         assert graph.value == sum(steering.flame_graph(second.id, None, mode).value for mode in ("on_cpu", "off_cpu"))
-        document = steering.document()
+        # While an epoch goes on, figures of its tasks come at different moments.
+        document = eventually(lambda: (d := steering.document()) and has_all(d) and d)
         assert (document.state, document.spark_page is None) == ("RUNNING", env._spark.sparkContext.uiWebUrl is None)
         first, second = document.vertices
         for subtask in (*first.subtasks, *second.subtasks):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +18,8 @@ from millrace.common.jobs import JobStatus
 from millrace.datastream import DataStream, StreamExecutionEnvironment
 from millrace.runtime.failure import JobFailedError
 from millrace.spark.jobs import carriers
-from millrace.spark.jobs.deadline import EpochTimeoutError
 from millrace.spark.jobs.resident_carrier import NoRoomError
+from millrace.spark.jobs.tasks import EpochTimeoutError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -31,6 +32,18 @@ RESTARTS = {"restart-strategy.type": "fixed-delay", "restart-strategy.fixed-dela
 def no_flow(monkeypatch: pytest.MonkeyPatch) -> None:
     """As on a cluster: on Spark in one process they would be in flow."""
     monkeypatch.setattr(carriers, "_why_no_flow", lambda place, job: "this is about tasks that stay at their cores")
+
+
+def dying_once(marker: Path) -> Callable[[int], int]:
+    """A function that kills its process at one of the elements, unless the file is there."""
+
+    def die_once(value: int) -> int:
+        if value == COUNT // 3 and not marker.exists():
+            marker.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return value
+
+    return die_once
 
 
 def counted(env: StreamExecutionEnvironment, odd: Any = lambda value: value) -> DataStream:
@@ -54,15 +67,8 @@ def test_epochs_are_no_jobs_of_spark(environment: MakeEnvironment, spark: SparkS
 
 
 def test_a_job_goes_on_when_its_process_is_killed(environment: MakeEnvironment, watch: Watch, tmp_path: Path) -> None:
-    marker = tmp_path / "marker"
-
-    def die_once(value: int) -> int:
-        if value == COUNT // 3 and not marker.exists():
-            marker.touch()
-            os.kill(os.getpid(), signal.SIGKILL)
-        return value
-
-    assert sorted(counted(environment(2, **RESIDENT, **RESTARTS), die_once).execute_and_collect()) == all_counts()
+    job = counted(environment(2, **RESIDENT, **RESTARTS), dying_once(tmp_path / "marker"))
+    assert sorted(job.execute_and_collect()) == all_counts()
     (restart,) = watch.restarts
     assert "lives in has ended: it was killed" in restart.error
 

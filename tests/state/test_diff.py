@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.checkpoint.jobs import SavedJob, collecting
+from tests.rings import examples
 from tests.state.every_state import Memo, every_state, key_of
 
 import millrace.state.diff
@@ -44,7 +45,7 @@ def with_values(entries: dict[int, int], **settings: Any) -> SavepointWriter:
 
 @pytest.mark.parametrize("rows_at_once", [500_000, 2])
 @given(before=ENTRIES, after=ENTRIES)
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(30))
 def test_keyed_state(
     tmp_path_factory: pytest.TempPathFactory, rows_at_once: int, before: dict[int, int], after: dict[int, int]
 ) -> None:
@@ -83,7 +84,7 @@ def test_another_number_of_key_groups_is_no_hindrance(tmp_path: Path) -> None:
 
 
 @given(before=st.lists(st.integers(0, 4), max_size=8), after=st.lists(st.integers(0, 4), max_size=8))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(30))
 def test_lists_of_operator_state_are_compared_as_bags(
     tmp_path_factory: pytest.TempPathFactory, before: list[int], after: list[int]
 ) -> None:

@@ -22,7 +22,7 @@ from millrace.runtime.state.backend import EVENT_TIMERS, PROCESSING_TIMERS, Keye
 from millrace.runtime.state.kinds import TABLES
 from millrace.runtime.state.state_time import StateTime
 from millrace.runtime.windows.aligned_window import SLICES
-from millrace.state.entries import Slice, Timer, changed, changed_operator_state, operator_state_pairs, pairs
+from millrace.state.state_columns import Slice, Timer, changed, changed_operator_state, operator_state_pairs, pairs
 
 LONG = Types.LONG()
 LISTS = st.dictionaries(st.integers(0, 4), st.lists(st.integers(0, 9), min_size=1, max_size=4), max_size=4)

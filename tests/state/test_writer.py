@@ -49,7 +49,7 @@ from millrace.state import (
 from millrace.state.diff import compare_savepoints
 from millrace.state.open_savepoint import open_snapshot
 
-pytestmark = pytest.mark.draw(2)
+pytestmark = pytest.mark.draw(4)
 
 LONG, TEXT, OBJECT = Types.LONG(), Types.STRING(), Types.PICKLED_BYTE_ARRAY()
 TOTAL, MEMO = ValueStateDescriptor("total", LONG), ValueStateDescriptor("memo", LONG)

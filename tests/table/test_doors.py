@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.connectors.tables.messages.message_tables import MessageTables
+from tests.connectors.tables.message_tables import MessageTables
 
 from millrace.connectors.jdbc.duckdb import FileConnection
 from millrace.connectors.tables.values_table import register_values

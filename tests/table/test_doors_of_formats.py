@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from tests.connectors.tables.messages.message_tables import MessageTables
+from tests.connectors.tables.message_tables import MessageTables
 from tests.table.programs.running import changes_in
 
 from millrace.connectors.jdbc.duckdb import FileConnection
@@ -360,12 +360,18 @@ def printed(value: Any) -> Any:
     return value
 
 
+def several(values: Sequence[Any]) -> bool:
+    """Whether there are different values; the first that Hypothesis draws are all the same."""
+    return len(set(map(repr, values))) > 2
+
+
 @pytest.fixture(autouse=True)
 def no_values() -> Iterator[None]:
     yield
     clear_values()
 
 
+@pytest.mark.draw(4)
 @pytest.mark.parametrize("sort", SORTS, ids=lambda sort: sort.name)
 @settings(
     max_examples=3, deadline=None, phases=[Phase.explicit, Phase.generate],

@@ -15,9 +15,9 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from tests.connectors.tables.messages.message_tables import MessageTables
+from tests.connectors.tables.message_tables import MessageTables
 from tests.formats.tables.driving import decoded, schema
-from tests.formats.tables.protobuf.shop_messages import Order
+from tests.formats.tables.shop_messages import Order
 from tests.table.programs.running import changes_in
 
 from millrace.common import Row
@@ -66,7 +66,7 @@ def test_there_is_one_nan_in_messages(format: str, width: int) -> None:
     else:
         field = Order.DESCRIPTOR.fields_by_name[name].number
         messages = [bytes([field << 3 | (5 if width == 4 else 1)]) + each for each in nan_bytes(width, "<")]
-        options = {"message-class-name": "tests.formats.tables.protobuf.shop_messages:Order"}
+        options = {"message-class-name": "tests.formats.tables.shop_messages:Order"}
     (column,) = decoded(format, schema(**{name: kind}), messages, options).rows.columns
     assert all(map(math.isnan, column.to_pylist()))
     data = column.buffers()[1].to_pybytes()[: width * len(messages)]

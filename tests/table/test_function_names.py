@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Iterator
 from typing import Any
 
-import pytest
+from tests.corpus import corpus
 
 from millrace.relational.functions.aggregates.registry import find_aggregate
 from millrace.relational.functions.registry import find_scalar
@@ -57,6 +57,6 @@ FUNCTIONS = sorted(
 )
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@corpus("name", FUNCTIONS, 189)
 def test_is_built_in(name: str) -> None:
     assert name in _OVER_ONLY or find_scalar(name) is not None or find_aggregate(name) is not None

@@ -215,7 +215,7 @@ def test_the_table_api_says_what_is_wrong(environment: TableEnvironment) -> None
 
 
 def test_a_compiled_plan_is_the_same_again(environment: TableEnvironment) -> None:
-    from millrace.table.planner.plan_json import read, written
+    from millrace.table.planner.compiled_plan import read, written
 
     plan = environment.sql_query(query("MEASURES CLASSIFIER() AS c PATTERN (A (B | C)+) DEFINE B AS TRUE"))._plan
     (node,) = find(plan, Match)

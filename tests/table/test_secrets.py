@@ -23,7 +23,7 @@ from millrace.table import (
     TableDescriptor,
 )
 from millrace.table.planner.compiled_plan import PlanReference
-from millrace.table.sessions.factories import register_factory
+from millrace.table.sessions.table_info import register_factory
 from millrace.util.exceptions import TableException
 
 SECRET = "s3cr3t"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.connectors.tables.messages.message_tables import MessageTables
+from tests.connectors.tables.message_tables import MessageTables
 
 from millrace.connectors.tables.values_table import clear_values, register_values, results_of
 from millrace.table.statement_runners.statements import insert_plans

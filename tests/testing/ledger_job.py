@@ -21,7 +21,7 @@ from millrace.common.sink import Sink
 from millrace.connectors.dbapi import DbApiExactlyOnceSink, DbApiInsert
 from millrace.connectors.file_system import BucketAssigner, FileSink, RollingPolicy
 from millrace.testing import LedgerSink, read_ledger
-from millrace.testing.connectors.sink_driver import Driver, Metadata, Point, by_chance
+from millrace.testing.connectors.sinks import Driver, Metadata, Point, by_chance
 
 RECORDS = 4_000
 PER_EPOCH = 20

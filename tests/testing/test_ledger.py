@@ -18,7 +18,7 @@ from millrace.common.typeinfo import Types
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.testing import Ledger, LedgerEntry, LedgerSink, read_ledger, run_locally
 from millrace.testing.connectors.runtime import SinkRun
-from millrace.testing.connectors.sink_driver import Driver, Point
+from millrace.testing.connectors.sinks import Driver, Point
 
 ROOT = Path(__file__).parents[2]
 KILLS = 8

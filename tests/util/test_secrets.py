@@ -7,6 +7,7 @@ import time
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.corpus import corpus
 
 from millrace.util.secrets import HIDDEN, blot, is_secret, mask, mask_options, mask_statement, mask_text
 
@@ -42,13 +43,13 @@ OPEN = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", SECRET)
+@corpus("name", SECRET, 63)
 def test_secret(name: str) -> None:
     assert is_secret(name)
     assert mask(name, "s3cret") == HIDDEN == "******"
 
 
-@pytest.mark.parametrize("name", OPEN)
+@corpus("name", OPEN, 63)
 def test_open(name: str) -> None:
     assert not is_secret(name)
     assert mask(name, "value") == "value"

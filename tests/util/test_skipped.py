@@ -49,10 +49,10 @@ def test_messages_that_give_nothing() -> None:
     json = JsonRowDeserializationSchema.builder().type_info(ROW).ignore_parse_errors().build()
     csv = CsvRowDeserializationSchema.Builder(ROW).set_ignore_parse_errors(True).set_allow_comments(True).build()
     with counting_skipped() as skipped:
-        found = [json.deserialize(each) for each in (b'{"a": 1}', b"{", b'{"a": "x"}')]
-        found += [csv.deserialize(each) for each in (b"2", b"# 3", b"x", b"4,5")]
-    assert [row[0] for row in found if row is not None] == [1, 2]
-    assert skipped.number == 4  # a comment is no record
+        found = [json.deserialize(each) for each in (b'{"a": 1}', b"{", b'{"a": "x"}', b"[]")]
+        found += [csv.deserialize(each) for each in (b"2", b"# 3", b"x", b"4,5", b"\xff")]
+    assert [row[0] for row in found if row is not None] == [1, None, 2, None]
+    assert skipped.number == 4  # a comment is no record; a field that does not fit is None
 
 
 def test_lines_of_files(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from millrace.connectors.file_system.table.line_formats import CSV_HEADER
 from millrace.formats.tables.format_options import format_factory, format_names
 from millrace.relational.sources import TableFactory
-from millrace.table.sessions.factories import Connectors
+from millrace.table.sessions.table_info import Connectors
 
 from .meanings import Meaning, group, meaning, shared
 

@@ -25,7 +25,7 @@ from millrace.connectors.cdc.events import (
     TableSchema,
 )
 from millrace.formats.tables.json_format import JsonTexts
-from millrace.formats.tables.text_columns import SQL
+from millrace.formats.text_columns import SQL
 from millrace.relational import types as t
 from millrace.relational.rows import DELETE, INSERT, UPDATE_BEFORE
 from millrace.relational.types import DataType

@@ -50,7 +50,7 @@ _COLUMNS = "table_name, lineage, version, place, old_name, new_name"
 
 
 @dataclass(frozen=True)
-class Moved:
+class RecordedChange:
     """A column that was renamed or dropped by a change of its table.
 
     :ivar version: of the table, after the change.
@@ -66,7 +66,7 @@ class Moved:
 class History:
     """The columns of one table that were renamed and dropped, in the order of these changes."""
 
-    moved: tuple[Moved, ...] = ()
+    moved: tuple[RecordedChange, ...] = ()
 
     def current(self, name: str, version: int, there: frozenset[str] | set[str]) -> str | None:
         """The name that a column of an earlier version has now; None: it was dropped.
@@ -91,11 +91,11 @@ class History:
         return any(each.version == version for each in self.moved)
 
 
-def moves(event: SchemaChangeEvent, version: int) -> list[Moved]:
+def recorded_changes(event: SchemaChangeEvent, version: int) -> list[RecordedChange]:
     """The columns that a schema change renames or drops, as they are recorded."""
     if isinstance(event, RenameColumnEvent):
-        return [Moved(version, old, new) for old, new in event.names.items()]
-    return [Moved(version, name, None) for name in event.names] if isinstance(event, DropColumnEvent) else []
+        return [RecordedChange(version, old, new) for old, new in event.names.items()]
+    return [RecordedChange(version, name, None) for name in event.names] if isinstance(event, DropColumnEvent) else []
 
 
 class Histories:
@@ -118,7 +118,7 @@ class Histories:
         )
         with closing(connection.cursor()) as cursor:
             cursor.execute(query, (table, lineage))
-            return History(tuple(Moved(int(version), old, new) for version, old, new in cursor.fetchall()))
+            return History(tuple(RecordedChange(int(version), old, new) for version, old, new in cursor.fetchall()))
 
     def prepare(self, table: str) -> list[str]:
         """The statements that create the table of recorded changes."""
@@ -128,7 +128,7 @@ class Histories:
         place = self._ddl.dialect.table(_beside(table))
         return [f"CREATE TABLE IF NOT EXISTS {place} ({', '.join(parts)}, new_name VARCHAR(200), {key})"]
 
-    def record(self, connection: Any, table: str, lineage: str, moved: Sequence[Moved]) -> None:
+    def record(self, connection: Any, table: str, lineage: str, moved: Sequence[RecordedChange]) -> None:
         """Record renamed and dropped columns. Runs in the schema change's transaction and before it: a database that
         commits DDL by itself has then recorded the change first."""
         marks = ", ".join([self._mark] * 6)
@@ -306,7 +306,7 @@ class _Writer(SinkWriter[SinkElement]):
 
     def _apply(self, event: SchemaChangeEvent, change: SinkChange) -> None:
         history, name = self._history(event.table, change.lineage), self._writing.name_of(event.table)
-        moved = moves(event, change.version)
+        moved = recorded_changes(event, change.version)
         if moved and history.has(change.version):
             moved = []
         if moved:

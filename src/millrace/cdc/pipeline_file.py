@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import NoReturn, TypeVar
 
 from millrace.cdc.yaml_tree import Block, PipelineError, read_tree
-from millrace.common.config_values import to_boolean, to_bytes_count, to_duration
+from millrace.common.configuration import to_boolean, to_bytes_count, to_duration
 from millrace.relational.sources import whole_number
 from millrace.relational.time_zones import standard_name
 from millrace.util.names import did_you_mean

@@ -29,7 +29,7 @@ from millrace.connectors.cdc.events import (
     changed,
 )
 from millrace.relational import types as t
-from millrace.relational.functions.casting import as_decimal, common_type
+from millrace.relational.functions.registry import as_decimal, common_type
 from millrace.relational.type_table import Family, family_of
 from millrace.relational.types import DataType
 
@@ -199,7 +199,7 @@ def fitting_part(event: SchemaChangeEvent, schema: TableSchema) -> SchemaChangeE
 
 LayoutOf = Callable[[TableId, TableSchema], Layout]
 """computes the layout of a sink table: the transforms applied to a source table's schema"""
-Told = tuple["Following", list[SchemaChangeEvent]]
+Evolved = tuple["Following", list[SchemaChangeEvent]]
 """the state after a change, and the schema changes to send to the sink"""
 
 logger = logging.getLogger(__name__)
@@ -220,7 +220,7 @@ class Following:
     version: int = 0
     lineage: str = ""
 
-    def after(self, source: TableId, event: SchemaChangeEvent, layout_of: LayoutOf, policy: Policy) -> Told:
+    def after(self, source: TableId, event: SchemaChangeEvent, layout_of: LayoutOf, policy: Policy) -> Evolved:
         """The state after a schema change of a source table, and the changes for the sink.
 
         :raises SchemaChangeRefused: the behavior is ``exception``.
@@ -240,7 +240,7 @@ class Following:
         new = fitting.apply(known)
         return self._changed(source, known, new, layout_of, policy, fitting)
 
-    def before_rows(self, source: TableId, schema: TableSchema, layout_of: LayoutOf, policy: Policy) -> Told:
+    def before_rows(self, source: TableId, schema: TableSchema, layout_of: LayoutOf, policy: Policy) -> Evolved:
         """The state before rows with a source schema, and the changes for the sink. Parallel readers of a snapshot may
         see a table before and after a change, in any order, so no column is removed because of rows."""
         known = self.sources.get(source)
@@ -253,7 +253,7 @@ class Following:
             return self, []
         return self._changed(source, known, wider, layout_of, policy)
 
-    def _created(self, source: TableId, schema: TableSchema, layout_of: LayoutOf, policy: Policy) -> Told:
+    def _created(self, source: TableId, schema: TableSchema, layout_of: LayoutOf, policy: Policy) -> Evolved:
         known = self.sources.get(source)
         if known is not None and self.layout is not None:
             wider = merged(known, schema)
@@ -273,7 +273,7 @@ class Following:
         layout_of: LayoutOf,
         policy: Policy,
         event: SchemaChangeEvent | None = None,
-    ) -> Told:
+    ) -> Evolved:
         assert self.layout is not None
         before, after = layout_of(source, old).schema, layout_of(source, new).schema
         following = replace(self, sources={**self.sources, source: new})
@@ -287,7 +287,7 @@ class Following:
                 before = events[0].apply(before)
         return following._told([*events, *changed(self.sink, before, after)], policy)
 
-    def _dropped(self, source: TableId, policy: Policy) -> Told:
+    def _dropped(self, source: TableId, policy: Policy) -> Evolved:
         event = self._if_alone(DropTableEvent(self.sink), policy)
         rest = {table: schema for table, schema in self.sources.items() if table != source}
         return replace(self, sources=rest, layout=None if event else self.layout), event
@@ -306,7 +306,7 @@ class Following:
         current = self.layout.schema
         return changed(self.sink, current, merged(current, other))
 
-    def _told(self, events: Sequence[SchemaChangeEvent], policy: Policy) -> Told:
+    def _told(self, events: Sequence[SchemaChangeEvent], policy: Policy) -> Evolved:
         assert self.layout is not None
         schema = self.layout.schema
         found = policy.let_through(events, schema) if events else []

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from millrace.cep.dynamic_patterns import (
+from millrace.cep.explanation import Ended, ExplainedStep, Explanation, PartialMatch, Why
+from millrace.cep.pattern import GroupPattern, Pattern
+from millrace.cep.pattern_parts import AfterMatchSkipStrategy, ConsumingStrategy, Quantifier, QuantifierProperty
+from millrace.cep.pattern_stream import (
+    CEP,
     DynamicPatternStream,
     JDBCPeriodicPatternProcessorDiscoverer,
     PatternProcessor,
     PatternProcessorDiscoverer,
+    PatternStream,
     PeriodicPatternProcessorDiscoverer,
 )
-from millrace.cep.explanation import Ended, ExplainedStep, Explanation, PartialMatch, Why
-from millrace.cep.pattern import GroupPattern, Pattern
-from millrace.cep.pattern_parts import AfterMatchSkipStrategy, ConsumingStrategy, Quantifier, QuantifierProperty
-from millrace.cep.pattern_stream import CEP, PatternStream
 from millrace.runtime.cep.description import (
     IterativeCondition,
     MalformedPatternException,

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from millrace.cep.json_conditions import Json, Named, Reader, Writer, fields
-from millrace.cep.pattern import GroupPattern, Pattern
 from millrace.cep.pattern_parts import AfterMatchSkipStrategy
 from millrace.common.time import Time
 from millrace.runtime.cep.description import (
@@ -19,6 +18,9 @@ from millrace.runtime.cep.description import (
     SkipKind,
     WithinType,
 )
+
+if TYPE_CHECKING:
+    from millrace.cep.pattern import Pattern
 
 __all__ = ["pattern_from_json", "pattern_to_json"]
 
@@ -65,7 +67,7 @@ def _graph_json(pattern: Pattern, writer: Writer) -> Json:
 
 def node_name(pattern: Pattern) -> str:
     """The name of a node; a group, which has none, has that of its last pattern."""
-    return node_name(pattern.get_raw_pattern()) if isinstance(pattern, GroupPattern) else pattern.get_name()
+    return pattern.get_name() if pattern._group is None else node_name(pattern._group)
 
 
 def _node_json(step: Pattern, writer: Writer, last: bool) -> Json:
@@ -74,8 +76,8 @@ def _node_json(step: Pattern, writer: Writer, last: bool) -> Json:
     quantifier = _quantifier(
         step.get_quantifier().described, None if until is None else writer.condition(until, f"until() of {where}")
     )
-    if isinstance(step, GroupPattern):
-        node = {**_graph_json(step.get_raw_pattern(), writer), "quantifier": quantifier}
+    if step._group is not None:
+        node = {**_graph_json(step._group, writer), "quantifier": quantifier}
     else:
         node = {
             "name": step.get_name(),
@@ -86,7 +88,7 @@ def _node_json(step: Pattern, writer: Writer, last: bool) -> Json:
     window = None if last else _window(step)
     if window is not None:
         # Flink's form has a window at the end of a pattern only. "window" of a group is that of the patterns in it.
-        node["stepWindow" if isinstance(step, GroupPattern) else "window"] = window
+        node["window" if step._group is None else "stepWindow"] = window
     return node
 
 
@@ -137,14 +139,18 @@ DEPTH = 32
 """Largest depth of nested groups."""
 
 
-def pattern_of(given: Any, named: Named) -> Pattern:
+Begin = Callable[[Any, AfterMatchSkipStrategy], "Pattern"]
+"""``Pattern.begin``: (a name, or the pattern of a group), the strategy after a match -> a pattern of one step"""
+
+
+def pattern_of(given: Any, named: Named, begin: Begin) -> Pattern:
     """:raises MalformedPatternException: what is given describes no pattern."""
     if fields(given, "the pattern", _GRAPH).get("version", VERSION) != VERSION:
         raise MalformedPatternException(f"the form has the version {given['version']!r}; known is {VERSION}")
-    return _pattern_of_graph(given, Reader(named), DEPTH)
+    return _pattern_of_graph(given, Reader(named), begin, DEPTH)
 
 
-def _pattern_of_graph(graph: Json, reader: Reader, depth: int) -> Pattern:
+def _pattern_of_graph(graph: Json, reader: Reader, begin: Begin, depth: int) -> Pattern:
     where = f"pattern {graph.get('name')!r}"
     if depth == 0:
         raise MalformedPatternException(f"{where}: groups are nested more than {DEPTH} times")
@@ -155,7 +161,7 @@ def _pattern_of_graph(graph: Json, reader: Reader, depth: int) -> Pattern:
     strategy = _strategy(graph.get("afterMatchStrategy"), where)
     pattern: Pattern | None = None
     for node, contiguity in _in_order(graph, where):
-        pattern = _step_of_node(node, pattern, contiguity, strategy, reader, depth)
+        pattern = _step_of_node(node, pattern, contiguity, strategy, reader, begin, depth)
     assert pattern is not None
     _within(pattern, graph.get("window"), where)
     return pattern
@@ -202,18 +208,19 @@ def _step_of_node(
     contiguity: Contiguity,
     strategy: AfterMatchSkipStrategy,
     reader: Reader,
+    begin: Begin,
     depth: int,
 ) -> Pattern:
     name = node["name"]
     where = f"pattern {name!r}"
     of_graph = "nodes" in node
     fields(node, where, _GRAPH if of_graph else _NODE)
-    step: Any = _pattern_of_graph(node, reader, depth - 1) if of_graph else name
+    step: Any = _pattern_of_graph(node, reader, begin, depth - 1) if of_graph else name
     if not of_graph and node.get("type", "ATOMIC") != "ATOMIC":
         raise MalformedPatternException(f"{where}: a pattern without nodes has the type ATOMIC, not {node['type']!r}")
     pattern: Pattern
     if before is None:
-        pattern = Pattern.begin(step, strategy)
+        pattern = begin(step, strategy)
     elif contiguity.is_not:
         if of_graph:
             raise MalformedPatternException(f"{where}: a group can't be excluded ({contiguity.value})")
@@ -331,9 +338,10 @@ def pattern_to_json(pattern: Pattern, conditions: Named | None = None, indent: i
     return json.dumps(graph_of(pattern, conditions or {}), indent=indent, ensure_ascii=False)
 
 
-def pattern_from_json(given: str | Mapping[str, Any], conditions: Named | None = None) -> Pattern:
+def pattern_from_json(given: str | Mapping[str, Any], conditions: Named | None, begin: Begin) -> Pattern:
     """The pattern that a text (or what it was parsed to) describes.
 
+    :param begin: makes a pattern of its first step.
     :raises MalformedPatternException: it is no pattern; what is wrong has its place with it.
     """
     if isinstance(given, str):
@@ -343,7 +351,7 @@ def pattern_from_json(given: str | Mapping[str, Any], conditions: Named | None =
             raise MalformedPatternException("the text of the pattern is nested too deeply") from None
         except ValueError as error:
             raise MalformedPatternException(f"the text of the pattern is no JSON: {error}") from None
-    return pattern_of(given, conditions or {})
+    return pattern_of(given, conditions or {}, begin)
 
 
 def _refuse(word: str) -> None:

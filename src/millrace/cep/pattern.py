@@ -38,6 +38,9 @@ class Pattern:
         'then'
     """
 
+    _group: Pattern | None = None
+    """the pattern in the group, if this is a group"""
+
     def __init__(
         self,
         name: str,
@@ -293,7 +296,7 @@ class Pattern:
         """
         from millrace.cep.json_form import pattern_from_json
 
-        return pattern_from_json(given, conditions)
+        return pattern_from_json(given, conditions, Pattern.begin)
 
     def to_mermaid(self, states: bool = False) -> str:
         """The pattern up to this step as a diagram of Mermaid.
@@ -303,7 +306,7 @@ class Pattern:
 
         :param states: draw the automaton that it is compiled to: its states, and when they take or pass over events.
         """
-        from millrace.cep.explaining import automaton_diagram, pattern_diagram
+        from millrace.cep.explanation import automaton_diagram, pattern_diagram
 
         return automaton_diagram(self.describe()) if states else pattern_diagram(self.describe())
 
@@ -367,7 +370,7 @@ class GroupPattern(Pattern):
         self, previous: Pattern | None, group: Pattern, contiguity: Contiguity, skip: AfterMatchSkipStrategy
     ) -> None:
         super().__init__(GROUP, previous, contiguity, skip)
-        self._group = group
+        self._group: Pattern = group
 
     def get_raw_pattern(self) -> Pattern:
         """The pattern in the group."""

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
-from millrace.common.typeinfo import TypeInformation
-from millrace.runtime.cep.automaton import conditions_of
 from millrace.runtime.cep.description import (
     Context,
     Contiguity,
@@ -17,7 +14,6 @@ from millrace.runtime.cep.description import (
     IterativeCondition,
     IterativeFunctionCondition,
     MalformedPatternException,
-    PatternDescription,
     Skip,
     SkipKind,
     Times,
@@ -230,15 +226,6 @@ def as_condition(given: Any, where: str) -> IterativeCondition:
         f"{where}: a condition is a function of the event (or of the event and the context), a SimpleCondition or "
         f"IterativeCondition, an expression like col('price') > 10, or SQL text, not {given!r}"
     )
-
-
-def bound_pattern(pattern: PatternDescription, type_info: Callable[[], TypeInformation]) -> PatternDescription:
-    """The pattern with its expressions, if there are any, over events of a type."""
-    if not any(isinstance(each, UnboundCondition) for each in conditions_of(pattern.steps)):
-        return pattern
-    from millrace.cep.expressions import bound  # only expressions need the Table API
-
-    return bound(pattern, type_info())
 
 
 def _is_expression(given: Any) -> bool:

@@ -9,14 +9,18 @@ The identity of objects is lost: two values that were one object become two, unl
 
 from __future__ import annotations
 
+import datetime
+import decimal
+import uuid
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from itertools import chain, repeat
+from itertools import chain, pairwise, repeat
 from operator import attrgetter, itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from millrace.checkpoint.classes import (
@@ -35,14 +39,243 @@ from millrace.checkpoint.classes import (
 )
 from millrace.checkpoint.inert import inert_loads
 from millrace.checkpoint.pickles import decode_pickles, encode_pickles
-from millrace.checkpoint.plain_columns import DECODERS, SEQUENCE_FORMS, encode_numpy, encode_scalars, encode_sequence
 from millrace.common.types import Row, RowKind, row_of
+from millrace.common.window import CountWindow, GlobalWindow
 
-# Values with fields
-
-Encode = Callable[[Sequence[Any]], tuple[Any, dict[str, Any]]]
-Decode = Callable[[Any, dict[str, Any]], list[Any]]
 Described = dict[str, Any]
+"""how a column must be read, in plain JSON"""
+Encode = Callable[[Sequence[Any]], tuple[pa.Array, Described]]
+Decode = Callable[[pa.Array, Described], list[Any]]
+
+# Plain values
+
+_UTC = datetime.timezone.utc
+
+
+class _Form(NamedTuple):
+    """How values of one class become a column; ``encode`` returns None for values that this form can't hold."""
+
+    name: str
+    encode: Callable[[Sequence[Any]], pa.Array | None]
+
+
+def encode_scalars(values: Sequence[Any], cls: type) -> tuple[pa.Array, Described] | None:
+    """A column for values that are all of class ``cls``, and its description; None if no form can hold them all."""
+    for form in _FORMS.get(cls, ()):
+        try:
+            array = form.encode(values)
+        except (pa.ArrowInvalid, OverflowError, UnicodeEncodeError, ValueError):
+            continue
+        if array is not None:
+            return array, {"form": form.name}
+    return None
+
+
+def encode_numpy(values: Sequence[Any], cls: type) -> tuple[pa.Array, Described] | None:
+    """A column for numpy numbers of class ``cls``, and its description; None if no form can hold them all."""
+    dtype = np.dtype(cls)
+    if dtype.kind not in "iufb" or dtype.itemsize > 8 or dtype == np.float16:
+        return None
+    return pa.array(np.array(values, dtype)), {"form": "numpy", "dtype": dtype.name}
+
+
+def _as(arrow_type: pa.DataType) -> Callable[[Sequence[Any]], pa.Array]:
+    return lambda values: pa.array(values, arrow_type)
+
+
+def _surrogates(values: Sequence[str]) -> pa.Array:
+    return pa.array([value.encode("utf-8", "surrogatepass") for value in values], pa.large_binary())
+
+
+def _text(values: Sequence[Any]) -> pa.Array:
+    return pa.array(list(map(str, values)), pa.large_string())
+
+
+def _integers(values: Sequence[int]) -> pa.Array:
+    return pa.array(np.fromiter(values, np.int64, len(values)))
+
+
+def _local_datetimes(values: Sequence[datetime.datetime]) -> pa.Array | None:
+    if any(map(attrgetter("tzinfo"), values)) or any(map(attrgetter("fold"), values)):
+        return None
+    return pa.array(values, pa.timestamp("us"))
+
+
+def _utc_datetimes(values: Sequence[datetime.datetime]) -> pa.Array | None:
+    # Other zones are objects that must be restored exactly.
+    if any(value.tzinfo is not _UTC or value.fold for value in values):
+        return None
+    return pa.array(values, pa.timestamp("us", "UTC"))
+
+
+def _local_times(values: Sequence[datetime.time]) -> pa.Array | None:
+    if any(value.tzinfo is not None or value.fold for value in values):
+        return None
+    return pa.array(values, pa.time64("us"))
+
+
+def _uuids(values: Sequence[uuid.UUID]) -> pa.Array | None:
+    return _text(values) if all(value.is_safe is uuid.SafeUUID.unknown for value in values) else None
+
+
+def _global_windows(values: Sequence[GlobalWindow]) -> pa.Array:
+    return pa.array(["GlobalWindow"] * len(values), pa.large_string())
+
+
+def _count_windows(values: Sequence[CountWindow]) -> pa.Array | None:
+    ids = [value.id for value in values]
+    return _integers(ids) if set(map(type, ids)) == {int} else None
+
+
+_FORMS: dict[type, tuple[_Form, ...]] = {
+    bool: (_Form("bool", _as(pa.bool_())),),
+    int: (_Form("int", _integers), _Form("big int", _text)),
+    float: (_Form("float", _as(pa.float64())),),
+    str: (_Form("str", _as(pa.large_string())), _Form("str with surrogates", _surrogates)),
+    bytes: (_Form("bytes", _as(pa.large_binary())),),
+    datetime.datetime: (_Form("datetime", _local_datetimes), _Form("datetime in UTC", _utc_datetimes)),
+    datetime.date: (_Form("date", _as(pa.date32())),),
+    datetime.time: (_Form("time", _local_times),),
+    datetime.timedelta: (
+        _Form("timedelta", lambda values: pa.array(values, pa.duration("us")).cast(pa.int64())),  # Parquet has none
+    ),
+    decimal.Decimal: (_Form("decimal", _text),),
+    uuid.UUID: (_Form("uuid", _uuids),),
+    GlobalWindow: (_Form("global window", _global_windows),),
+    CountWindow: (_Form("count window", _count_windows),),
+}
+
+
+def _numbers(array: pa.Array, description: Described) -> list[Any]:
+    values: list[Any] = array.to_numpy(zero_copy_only=False).tolist()
+    return values
+
+
+def _objects(array: pa.Array, description: Described) -> list[Any]:
+    values: list[Any] = array.to_pylist()
+    return values
+
+
+def _parsed(parse: Callable[[Any], Any]) -> Callable[[pa.Array, Described], list[Any]]:
+    return lambda array, description: list(map(parse, array.to_pylist()))
+
+
+def _python_times(unit: str) -> Callable[[pa.Array, Described], list[Any]]:
+    # Many times faster than to_pylist.
+    return lambda array, description: array.to_numpy(zero_copy_only=False).astype(unit).tolist()
+
+
+def _timedeltas(array: pa.Array, description: Described) -> list[Any]:
+    return _python_times("m8[us]")(array, description)
+
+
+def _in_utc(array: pa.Array, description: Described) -> list[Any]:
+    local = _python_times("M8[us]")(array.cast(pa.timestamp("us")), description)
+    return [value.replace(tzinfo=_UTC) for value in local]
+
+
+def _numpy(array: pa.Array, description: Described) -> list[Any]:
+    return list(array.to_numpy(zero_copy_only=False).astype(description["dtype"], copy=False))
+
+
+DECODERS: dict[str, Callable[[pa.Array, Described], list[Any]]] = {
+    "bool": _numbers,
+    "int": _numbers,
+    "big int": _parsed(int),
+    "float": _numbers,
+    "str": _objects,
+    "str with surrogates": _parsed(lambda value: value.decode("utf-8", "surrogatepass")),
+    "bytes": lambda array, description: array.to_numpy(zero_copy_only=False).tolist(),
+    "datetime": _python_times("M8[us]"),
+    "datetime in UTC": _in_utc,
+    "date": _python_times("M8[D]"),
+    "time": _objects,
+    "timedelta": _timedeltas,
+    "decimal": _parsed(decimal.Decimal),
+    "uuid": _parsed(uuid.UUID),
+    "numpy": _numpy,
+    "global window": lambda array, description: [GlobalWindow()] * len(array),
+    "count window": lambda array, description: list(map(CountWindow, _numbers(array, description))),
+}
+"""form -> function that gives the values of a column without nulls"""
+
+
+# Lists, tuples and dicts
+
+_NONE = type(None)
+
+
+def encode_sequence(values: Sequence[Any], cls: type, encode: Encode) -> tuple[pa.Array, Described] | None:
+    """A list column for lists and tuples, a map column for dicts; None if their parts would have to be pickled, since
+    then one pickle for each whole value is better."""
+    if cls is dict:
+        return _encode_dicts(values, encode)
+    elements = _encode_parts(list(chain.from_iterable(values)), encode)
+    if elements is None:
+        return None
+    array = pa.LargeListArray.from_arrays(pa.array(_offsets(values)), elements[0])
+    return array, {"form": f"{cls.__name__}s", "element": elements[1]}
+
+
+def _encode_dicts(values: Sequence[dict[Any, Any]], encode: Encode) -> tuple[pa.Array, Described] | None:
+    offsets = _offsets(values)
+    if offsets[-1] >= 2**31:
+        return None  # maps of Arrow are not that large
+    keys = _encode_parts(list(chain.from_iterable(values)), encode)
+    if keys is None or keys[0].null_count:
+        return None
+    items = _encode_parts(list(chain.from_iterable(map(dict.values, values))), encode)
+    if items is None:
+        return None
+    array = pa.MapArray.from_arrays(pa.array(offsets.astype(np.int32)), keys[0], items[0])
+    return array, {"form": "dicts", "key": keys[1], "value": items[1]}
+
+
+def _offsets(values: Sequence[Any]) -> npt.NDArray[np.int64]:
+    offsets = np.zeros(len(values) + 1, np.int64)
+    np.cumsum(np.fromiter(map(len, values), np.int64, len(values)), out=offsets[1:])
+    return offsets
+
+
+def _encode_parts(parts: Sequence[Any], encode: Encode) -> tuple[pa.Array, Described] | None:
+    if len(set(map(type, parts)) - {_NONE}) > 1:
+        return None
+    array, description = encode(parts)
+    return None if description["form"] == "pickle" else (array, description)
+
+
+def _cut(array: pa.Array, children: Sequence[pa.Array]) -> tuple[list[slice], list[pa.Array]]:
+    """(slices of each value's parts, the child columns cut to what this array refers to)."""
+    offsets = array.offsets.to_numpy().tolist()
+    start, end = offsets[0], offsets[-1]
+    kept = [child.slice(start, end - start) for child in children]
+    return [slice(a - start, b - start) for a, b in pairwise(offsets)], kept
+
+
+def _decode_plain_lists(array: pa.Array, description: Described, decode: Decode) -> list[Any]:
+    cuts, (child,) = _cut(array, [array.values])
+    elements = decode(child, description["element"])
+    return [elements[cut] for cut in cuts]
+
+
+def _decode_plain_tuples(array: pa.Array, description: Described, decode: Decode) -> list[Any]:
+    return list(map(tuple, _decode_plain_lists(array, description, decode)))
+
+
+def _decode_plain_dicts(array: pa.Array, description: Described, decode: Decode) -> list[Any]:
+    cuts, (key_array, item_array) = _cut(array, [array.keys, array.items])
+    keys, items = decode(key_array, description["key"]), decode(item_array, description["value"])
+    return [dict(zip(keys[cut], items[cut])) for cut in cuts]
+
+
+SEQUENCE_FORMS: dict[str, Callable[[pa.Array, Described, Decode], list[Any]]] = {
+    "lists": _decode_plain_lists,
+    "tuples": _decode_plain_tuples,
+    "dicts": _decode_plain_dicts,
+}
+
+
+# Values of any shape
 
 WIDEST = 256
 """Sequences and dicts with more fields than this are not stored as records."""
@@ -51,7 +284,7 @@ _KIND = "row kind"
 _fields_of_row, _values_of_row, _kind_of_row = attrgetter("_fields"), attrgetter("_values"), attrgetter("_row_kind")
 
 
-def encode_record(values: Sequence[Any], cls: type, encode: Encode) -> tuple[Any, Described] | None:
+def encode_record(values: Sequence[Any], cls: type, encode: Encode) -> tuple[pa.Array, Described] | None:
     """A struct column for tuples, lists, dicts and rows that all have the same fields; None for others."""
     if cls is Row:
         return _encode_rows(values, encode)
@@ -71,7 +304,7 @@ def encode_record(values: Sequence[Any], cls: type, encode: Encode) -> tuple[Any
     return _struct(_columns(values, width), _numbered(width), encode, {"form": cls.__name__})
 
 
-def _encode_rows(values: Sequence[Row], encode: Encode) -> tuple[Any, Described] | None:
+def _encode_rows(values: Sequence[Row], encode: Encode) -> tuple[pa.Array, Described] | None:
     names, contents = values[0]._fields, list(map(_values_of_row, values))
     widths = set(map(len, contents))
     width = widths.pop()
@@ -113,37 +346,37 @@ def _columns(values: Sequence[Any], width: int) -> list[list[Any]]:
 
 def _struct(
     columns: Iterable[Sequence[Any]], names: Sequence[str], encode: Encode, described: Described
-) -> tuple[Any, Described]:
+) -> tuple[pa.Array, Described]:
     parts = [encode(column) for column in columns]
     array = pa.StructArray.from_arrays([array for array, _ in parts], names=list(names))
     return array, {**described, "columns": [description for _, description in parts]}
 
 
-def _parts(array: Any, description: Described, decode: Decode) -> list[list[Any]]:
+def _parts(array: pa.Array, description: Described, decode: Decode) -> list[list[Any]]:
     return [decode(array.field(place), child) for place, child in enumerate(description["columns"])]
 
 
-def _decode_tuples(array: Any, description: Described, decode: Decode) -> list[Any]:
+def _decode_tuples(array: pa.Array, description: Described, decode: Decode) -> list[Any]:
     return list(zip(*_parts(array, description, decode)))
 
 
-def _decode_lists(array: Any, description: Described, decode: Decode) -> list[Any]:
+def _decode_lists(array: pa.Array, description: Described, decode: Decode) -> list[Any]:
     return list(map(list, zip(*_parts(array, description, decode))))
 
 
-def _decode_dicts(array: Any, description: Described, decode: Decode) -> list[Any]:
+def _decode_dicts(array: pa.Array, description: Described, decode: Decode) -> list[Any]:
     names = description["names"]
     return [dict(zip(names, values)) for values in zip(*_parts(array, description, decode))]
 
 
-def _decode_rows(array: Any, description: Described, decode: Decode) -> list[Any]:
+def _decode_rows(array: pa.Array, description: Described, decode: Decode) -> list[Any]:
     parts = _parts(array, description, decode)
     kinds: Iterable[RowKind]
     kinds = repeat(RowKind[description["kind"]]) if "kind" in description else map(RowKind.__getitem__, parts.pop())
     return list(map(row_of, map(list, zip(*parts)), repeat(description["names"]), kinds))
 
 
-PLAIN_FORMS: dict[str, Callable[[Any, Described, Decode], list[Any]]] = {
+PLAIN_FORMS: dict[str, Callable[[pa.Array, Described, Decode], list[Any]]] = {
     "tuple": _decode_tuples,
     "list": _decode_lists,
     "dict": _decode_dicts,
@@ -154,7 +387,7 @@ PLAIN_FORMS: dict[str, Callable[[Any, Described, Decode], list[Any]]] = {
 # -- instances of classes ---------------------------------------------------------------------------------------------
 
 
-def encode_class(values: Sequence[Any], cls: type, encode: Encode) -> tuple[Any, Described] | None:
+def encode_class(values: Sequence[Any], cls: type, encode: Encode) -> tuple[pa.Array, Described] | None:
     """A column for instances of a named tuple, dataclass or enum; None if they have more than its fields."""
     name, kind = name_of(cls), kind_of(cls)
     if name is None:
@@ -183,7 +416,7 @@ def _attributes(values: Sequence[Any], cls: type, names: list[str]) -> list[list
         return None
 
 
-def _encode_members(values: Sequence[Any], cls: Any, encode: Encode) -> tuple[Any, Described] | None:
+def _encode_members(values: Sequence[Any], cls: Any, encode: Encode) -> tuple[pa.Array, Described] | None:
     names = list(map(attrgetter("_name_"), values))
     distinct = set(names)
     if not distinct <= cls.__members__.keys():  # combined flags have no name
@@ -193,7 +426,7 @@ def _encode_members(values: Sequence[Any], cls: Any, encode: Encode) -> tuple[An
     return array, {"form": ENUM, "class": described}
 
 
-def decode_class(array: Any, description: Described, decode: Decode, known: Classes) -> list[Any]:
+def decode_class(array: pa.Array, description: Described, decode: Decode, known: Classes) -> list[Any]:
     """Instances of the present class."""
     change = change_of(description["class"], known)
     if description["form"] == ENUM:
@@ -209,7 +442,7 @@ def decode_class(array: Any, description: Described, decode: Decode, known: Clas
     return instances
 
 
-def _columns_now(array: Any, description: Described, decode: Decode, change: Change) -> list[Sequence[Any]]:
+def _columns_now(array: pa.Array, description: Described, decode: Decode, change: Change) -> list[Sequence[Any]]:
     """The values of each field of the present class."""
     children = dict(zip(change.stored, description["columns"]))
     if change.upgrade is None:
@@ -233,7 +466,8 @@ INERT = "pickled data"
 """Form of a column of pickles that are read as data only; no stored file has this form."""
 DEEPEST = 12
 """Deeper values are pickled as a whole, since they may contain themselves."""
-_NONE = type(None)
+
+
 _NO_CLASSES: dict[str, type] = {}
 
 
@@ -241,7 +475,7 @@ class _TooDeep(Exception):
     pass
 
 
-def encode(values: Sequence[Any]) -> tuple[Any, Described]:
+def encode(values: Sequence[Any]) -> tuple[pa.Array, Described]:
     """A column of these values and its description. Raises what pickling raises for values that can't be pickled."""
     try:
         return _encode(0, values)
@@ -249,7 +483,7 @@ def encode(values: Sequence[Any]) -> tuple[Any, Described]:
         return encode_pickles(values)
 
 
-def _encode(depth: int, values: Sequence[Any]) -> tuple[Any, Described]:
+def _encode(depth: int, values: Sequence[Any]) -> tuple[pa.Array, Described]:
     types = set(map(type, values))
     if _NONE not in types:
         return _encode_present(depth, values, types)
@@ -262,7 +496,7 @@ def _encode(depth: int, values: Sequence[Any]) -> tuple[Any, Described]:
     return array.take(places), description
 
 
-def _encode_present(depth: int, values: Sequence[Any], types: set[type]) -> tuple[Any, Described]:
+def _encode_present(depth: int, values: Sequence[Any], types: set[type]) -> tuple[pa.Array, Described]:
     if depth > DEEPEST:
         raise _TooDeep
     found = None
@@ -272,7 +506,7 @@ def _encode_present(depth: int, values: Sequence[Any], types: set[type]) -> tupl
     return found or (encode_pickles(values) if types else (pa.nulls(0, pa.bool_()), {"form": "none"}))
 
 
-def _encode_alike(values: Sequence[Any], cls: type, encode_inner: Any) -> tuple[Any, Described] | None:
+def _encode_alike(values: Sequence[Any], cls: type, encode_inner: Encode) -> tuple[pa.Array, Described] | None:
     if cls in (list, dict):
         # Many values of one kind are a list, not a record of that width.
         if cls is dict:
@@ -286,7 +520,7 @@ def _encode_alike(values: Sequence[Any], cls: type, encode_inner: Any) -> tuple[
     return encode_scalars(values, cls) or encode_class(values, cls, encode_inner)
 
 
-def decode(array: Any, description: Described, known: Classes = _NO_CLASSES) -> list[Any]:
+def decode(array: pa.Array, description: Described, known: Classes = _NO_CLASSES) -> list[Any]:
     """The values of a column.
 
     :param known: classes of the program's main module, if it can't be imported.
@@ -304,7 +538,7 @@ def decode(array: Any, description: Described, known: Classes = _NO_CLASSES) -> 
     return [next(values) if is_there else None for is_there in present]
 
 
-def _decode_present(array: Any, description: Described, known: Classes) -> list[Any]:
+def _decode_present(array: pa.Array, description: Described, known: Classes) -> list[Any]:
     form = description["form"]
     if form in DECODERS:
         return DECODERS[form](array, description)

@@ -182,14 +182,19 @@ class CheckpointDirectory:
         checkpoint before a driver died, files that it would have deleted next, and its orders."""
         last = kept[-1].checkpoint_id if kept else 0
         firsts: dict[TaskId, int] = {}
-        for task, first in (item for checkpoint in kept for item in checkpoint.firsts.items()):
+        wholes = {item for checkpoint in kept for item in checkpoint.firsts.items()}
+        for task, first in wholes:
             firsts[task] = min(first, firsts.get(task, first))
         try:
             for path in self.shared.files():
                 version = stored_version(path)
                 if version is None and path.startswith(f"{ORDERS}/"):
                     self.shared.delete(path)
-                if version is not None and not firsts.get(version[0], last + 1) <= version[1] <= last:
+                if version is None:
+                    continue
+                # Also a whole state that was made from files, if its driver died before a checkpoint named it.
+                unnamed = path.endswith(".full") and version not in wholes
+                if unnamed or not firsts.get(version[0], last + 1) <= version[1] <= last:
                     self.shared.delete(path)
         except OSError:
             logger.warning("what nobody needs could not be deleted from %s", self.shared.uri, exc_info=True)
@@ -311,7 +316,7 @@ class JobHome:
         """The recorder of checkpoints; None: the job has no checkpoints."""
         return None if self._plan is None else Checkpoints(self._plan.settings, self.checkpoints, clock, cleaner)
 
-    def kept_after(self, status: JobStatus) -> list[JobSnapshot]:
+    def retained_after(self, status: JobStatus) -> list[JobSnapshot]:
         """The checkpoints that are retained if the job ends with this status."""
         return self.checkpoints.snapshots() if self._keeps(status) else []
 

@@ -286,7 +286,7 @@ class RemoteFolder:
         """:param stores: settings of the store, for what ``system`` does not do; None: those of the job at hand."""
         self.uri = uri.rstrip("/")
         self._system = system
-        self._stores = store_settings.known() if stores is None else stores
+        self._stores = store_settings.all_settings() if stores is None else stores
         self._root = path.rstrip("/")
         self._whole_files = shows_whole_files(system)
 

@@ -20,6 +20,7 @@ from millrace.runtime.bases.epoch_protocol import SavedSubtask
 from millrace.runtime.coordination.snapshot import JobSnapshot, OperatorPlace, TaskFiles
 from millrace.runtime.state.info import StateInfo
 from millrace.runtime.storage import dumps, version_of
+from millrace.runtime.tables.state_table import StateTable
 
 
 @dataclass(frozen=True)
@@ -275,8 +276,8 @@ def _parsed(text: dict[str, Any]) -> Metadata:
     return Metadata(operators=operators, states=states, saved=saved, tasks=tasks, **text)
 
 
-def _place(meaning: Sequence[str] = (), **place: Any) -> OperatorPlace:
-    return OperatorPlace(**place, meaning=tuple(meaning))
+def _place(meaning: Sequence[str] = (), tables: Sequence[Any] = (), **place: Any) -> OperatorPlace:
+    return OperatorPlace(**place, meaning=tuple(meaning), tables=tuple(map(StateTable.of, tables)))
 
 
 def _since_format_2(text: dict[str, Any]) -> dict[str, Any]:

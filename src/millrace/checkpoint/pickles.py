@@ -50,7 +50,7 @@ _STANDARD = frozenset(sys.stdlib_module_names)
 # -- writing ----------------------------------------------------------------------------------------------------------
 
 
-def encode_pickles(values: Sequence[Any]) -> tuple[Any, dict[str, Any]]:
+def encode_pickles(values: Sequence[Any]) -> tuple[pa.Array, dict[str, Any]]:
     """A binary column of pickles. Raises what cloudpickle raises for values that can't be pickled."""
     buffer = io.BytesIO()
     pickler = _Pickler(buffer)
@@ -177,7 +177,7 @@ def _set_state(instance: Any, state: Any) -> None:
 # -- reading ----------------------------------------------------------------------------------------------------------
 
 
-def decode_pickles(array: Any, description: dict[str, Any], known: Classes) -> list[Any]:
+def decode_pickles(array: pa.Array, description: dict[str, Any], known: Classes) -> list[Any]:
     """The values of a column. Raises ``EvolutionError`` if they don't fit the classes of this program."""
     pickles = array.to_numpy(zero_copy_only=False).tolist()
     described = description["classes"]

@@ -7,15 +7,15 @@ are worth a request each. The key groups of many keys are computed at once, with
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from itertools import islice
 from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from millrace.runtime.exchange.keys import groups_of, stable_hash
+from millrace.runtime.exchange.keys import MASK, Hashes, column_hashes, groups_of, stable_hash
 from millrace.runtime.state.address import Scoped
 from millrace.runtime.state.backend import TIMERS, KeyedDelta
 from millrace.runtime.state.column_deltas import divided, is_told
@@ -51,80 +51,26 @@ class CachedBytes:
 
 # Key groups of many keys
 
-Hashes = Any
-"""an array of uint64 with 32-bit values"""
-
-_MASK = np.uint64(0xFFFFFFFF)
 _TUPLE_SEED = 2
 
+Numbers = npt.NDArray[np.integer[Any]]
 
-def key_groups(keys: Sequence[Any], max_parallelism: int) -> Any:
-    """The key group of each key, as an array of int32. Raises ``UnstableKeyError`` for a key without a stable hash."""
-    return (_mix(_hashes(keys)) % np.uint64(max_parallelism)).astype(np.int32)
+
+def key_groups(keys: Sequence[Any], max_parallelism: int) -> npt.NDArray[np.int32]:
+    """The key group of each key. Raises ``UnstableKeyError`` for a key without a stable hash."""
+    return groups_of(_hashes(keys), max_parallelism).astype(np.int32)
 
 
 def _hashes(keys: Sequence[Any]) -> Hashes:
-    types = set(map(type, keys))
-    if types == {int}:
-        try:
-            return _of_integers(np.fromiter(keys, np.int64, len(keys)))
-        except OverflowError:
-            pass
-    elif types == {str}:
-        try:
-            found = map(zlib.crc32, map(str.encode, keys))
-            return np.fromiter(found, np.uint64, len(keys))
-        except UnicodeEncodeError:
-            pass
-    elif types == {tuple} and len(set(map(len, keys))) == 1:
+    found = column_hashes(keys)
+    if found is not None:
+        return found
+    if set(map(type, keys)) == {tuple} and len(set(map(len, keys))) == 1:
         result = np.full(len(keys), _TUPLE_SEED, np.uint64)
         for place in range(len(keys[0])):
-            result = (result * np.uint64(31) + _hashes(list(map(itemgetter(place), keys)))) & _MASK
+            result = (result * np.uint64(31) + _hashes(list(map(itemgetter(place), keys)))) & MASK
         return result
     return np.fromiter(map(stable_hash, keys), np.uint64, len(keys))
-
-
-def _crc_table() -> Any:
-    table = np.arange(256, dtype=np.uint64)
-    for _ in range(8):
-        table = np.where(table & np.uint64(1), (table >> np.uint64(1)) ^ np.uint64(0xEDB88320), table >> np.uint64(1))
-    return table
-
-
-_TABLE = _crc_table()
-
-
-def _of_integers(keys: Any) -> Hashes:
-    """CRC-32 of the shortest signed big-endian bytes of each number."""
-    size = np.where(keys < 0, ~keys, keys).view(np.uint64)
-    # ~n has as many bits as -n, except for powers of two, where it has one less.
-    magnitude = np.where(keys < 0, size + np.uint64(1), size)
-    result = np.empty(len(keys), np.uint64)
-    for length in range(1, 10):
-        lowest = 0 if length == 1 else 1 << (8 * length - 9)
-        chosen = magnitude >= np.uint64(lowest)
-        if length < 9:
-            chosen &= magnitude < np.uint64(1 << (8 * length - 1))
-        places = np.flatnonzero(chosen)
-        if len(places):
-            result[places] = _crc(keys[places], length)
-    return result
-
-
-def _crc(keys: Any, length: int) -> Hashes:
-    crc = np.full(len(keys), _MASK)
-    for place in range(length - 1, -1, -1):
-        byte = (keys >> np.int64(min(8 * place, 63))).view(np.uint64) & np.uint64(0xFF)
-        crc = _TABLE[((crc ^ byte) & np.uint64(0xFF)).astype(np.int64)] ^ (crc >> np.uint64(8))
-    return crc ^ _MASK
-
-
-def _mix(value: Hashes) -> Hashes:
-    value = value ^ (value >> np.uint64(16))
-    value = (value * np.uint64(0x85EBCA6B)) & _MASK
-    value = value ^ (value >> np.uint64(13))
-    value = (value * np.uint64(0xC2B2AE35)) & _MASK
-    return value ^ (value >> np.uint64(16))
 
 
 # Sections
@@ -191,7 +137,7 @@ class Divider:
             self._ranges.setdefault(place, []).append(content)
             self.size += len(content)
 
-    def _places_of_hashes(self, hashes: Any) -> Any:
+    def _places_of_hashes(self, hashes: Hashes) -> Numbers:
         return groups_of(hashes, self._max_parallelism) // self._width
 
     def _divided(self, kind: str, entries: Entries) -> dict[int, Entries]:
@@ -204,7 +150,7 @@ class Divider:
                 found.setdefault(place, {})[end] = (False, part)  # not as a new window: others may have parts of it
         return found
 
-    def _places(self, keys: Sequence[Any]) -> Any:
+    def _places(self, keys: Sequence[Any]) -> Numbers:
         return key_groups(keys, self._max_parallelism) // self._width
 
     def take(self) -> Iterator[Grouped]:
@@ -232,8 +178,8 @@ def of_groups(kind: str, entries: Entries, max_parallelism: int, groups: range) 
     if not entries:
         return entries
     if is_told(entries):
-        chosen = divided(entries, lambda hashes: np.isin(groups_of(hashes, max_parallelism), groups).astype(np.int64))
-        return chosen.get(1, {})
+        parts = divided(entries, lambda hashes: np.isin(groups_of(hashes, max_parallelism), groups).astype(np.int64))
+        return parts.get(1, {})
     found = key_groups(_keys(kind, entries), max_parallelism)
     chosen = (found >= groups.start) & (found < groups.stop)
     if chosen.all():
@@ -258,7 +204,7 @@ def _slices(entries: Entries) -> Iterator[Entries]:
         yield some
 
 
-def _split(items: list[tuple[Any, Any]], places: Any) -> dict[int, Entries]:
+def _split(items: list[tuple[Any, Any]], places: Numbers) -> dict[int, Entries]:
     """Divide items by their targets; items of one target stay in order."""
     if not items:
         return {}

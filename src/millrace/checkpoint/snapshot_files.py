@@ -17,14 +17,14 @@ from typing import Any
 from millrace.checkpoint.compare import misfits, operator_change
 from millrace.checkpoint.compatibility import adapter
 from millrace.checkpoint.directory import SHARED
-from millrace.checkpoint.folder import Folder, MissingFileError, open_folder
+from millrace.checkpoint.folder import Folder, open_folder
 from millrace.checkpoint.metadata import SAVEPOINT, Metadata, SavedOperator, StateDescription, read_metadata
 from millrace.checkpoint.moved import load as load_stored
 from millrace.checkpoint.moved import loads
 from millrace.checkpoint.sections import BY_ADDRESS, CachedBytes, of_groups
 from millrace.checkpoint.state_files import iter_states, read_operator_state, write_states
-from millrace.checkpoint.task_file import KEYED_SECTIONS, REST, Load, Section, TaskFile
-from millrace.checkpoint.task_storage import chain_files, state_of
+from millrace.checkpoint.task_file import KEYED_SECTIONS, REST, Load, Section
+from millrace.checkpoint.task_storage import chain_sections
 from millrace.checkpoint.window_forms import convert_windows
 from millrace.common.files import store_settings
 from millrace.runtime.bases.epoch_protocol import SavedSubtask
@@ -101,15 +101,12 @@ def _sections(
 ) -> Iterator[tuple[Section, OperatorDeltas]]:
     """The needed sections of an operator in the files of one subtask, oldest first."""
     task = (place.stage, place.offset + subtask)
-    for stored in chain_files(task, metadata.tasks[task]):
-        path = f"{folder.uri}/{stored.path}"
-        try:
-            opened = folder.open(stored.path)
-        except FileNotFoundError:
-            raise MissingFileError(path) from None
-        with opened:
-            file = TaskFile(path, opened, state_of(metadata.job_id, task, stored.version), stored.checksum)
-            yield from file.read(lambda section: section.uid == place.uid and wanted(section), load)
+    chosen = partial(_is_chosen, place.uid, wanted)
+    yield from chain_sections(folder, metadata.job_id, task, metadata.tasks[task], chosen, load)
+
+
+def _is_chosen(uid: str, wanted: Callable[[Section], bool], section: Section) -> bool:
+    return section.uid == uid and wanted(section)
 
 
 # -- keyed state ------------------------------------------------------------------------------------------------------
@@ -232,7 +229,7 @@ class FolderSnapshots:
     def __init__(self, run: int = 1) -> None:
         self._run = run
 
-    def save(self, uri: str, info: OperatorInfo, subtask: int, state: SubtaskState) -> SavedSubtask:
+    def save(self, uri: str, info: OperatorInfo | OperatorPlace, subtask: int, state: SubtaskState) -> SavedSubtask:
         files = write_states(
             open_folder(uri),
             operator_folder(info),

@@ -185,7 +185,7 @@ def slices_at(starts: Sequence[int], rows: int) -> list[slice]:
 
 Entries = dict[Any, Any]
 """the entries of a table in full form"""
-Table = tuple[Any, dict[str, Described]]
+Table = tuple[pa.Table, dict[str, Described]]
 """(an Arrow table, the descriptions of its columns)"""
 
 BY_WINDOW = frozenset({"windows", "window lists"})
@@ -293,7 +293,12 @@ def _address_columns(kind: str, addresses: Sequence[Any]) -> dict[str, Sequence[
     }
 
 
-def _with_content(arrays: dict[str, Any], encoded: dict[str, Any], content: Content, contents: Sequence[Any]) -> Table:
+def _with_content(
+    arrays: dict[str, pa.Array],
+    encoded: dict[str, tuple[pa.Array, Described]],
+    content: Content,
+    contents: Sequence[Any],
+) -> Table:
     encoded = {**encoded, **{name: encode(column) for name, column in content.split(contents).items()}}
     arrays = {**arrays, **{name: encoded[name][0] for name in content.names}}
     return pa.table(arrays), {name: description for name, (_, description) in encoded.items()}
@@ -302,13 +307,13 @@ def _with_content(arrays: dict[str, Any], encoded: dict[str, Any], content: Cont
 # -- from rows --------------------------------------------------------------------------------------------------------
 
 
-def groups_of(table: Any) -> list[int]:
+def groups_of(table: pa.Table) -> list[int]:
     """The lowest and the highest key group of some rows."""
     extremes = pc.min_max(table[KEY_GROUP])
     return [extremes["min"].as_py(), extremes["max"].as_py()]
 
 
-def by_key_group(table: Any, least: int) -> tuple[Any, list[slice]]:
+def by_key_group(table: pa.Table, least: int) -> tuple[pa.Table, list[slice]]:
     """The rows sorted by key group, and slices of ``least`` or more rows that share no key group."""
     groups = table[KEY_GROUP].to_numpy()
     order = np.argsort(groups, kind="stable")  # rows of one address stay together
@@ -322,7 +327,7 @@ def by_key_group(table: Any, least: int) -> tuple[Any, list[slice]]:
     return table.take(pa.array(order)), parts
 
 
-def of_key_groups(table: Any, groups: range) -> Any:
+def of_key_groups(table: pa.Table, groups: range) -> pa.Table:
     """The rows that belong to some key groups."""
     column = table[KEY_GROUP]
     if len(table):
@@ -332,7 +337,7 @@ def of_key_groups(table: Any, groups: range) -> Any:
     return table.filter(pc.and_(pc.greater_equal(column, groups.start), pc.less(column, groups.stop)))
 
 
-def implode(kind: str, table: Any, described: dict[str, Described], known: Classes, entries: Entries) -> None:
+def implode(kind: str, table: pa.Table, described: dict[str, Described], known: Classes, entries: Entries) -> None:
     """Add the content of the rows to ``entries``, which are changes onto an empty table.
 
     :raises EvolutionError: the values don't fit the classes of this program.
@@ -364,7 +369,9 @@ def implode(kind: str, table: Any, described: dict[str, Described], known: Class
         entries.update(zip(_addresses(columns), contents))
 
 
-def _decoded(content: Content, table: Any, described: dict[str, Described], known: Classes) -> dict[str, Sequence[Any]]:
+def _decoded(
+    content: Content, table: pa.Table, described: dict[str, Described], known: Classes
+) -> dict[str, Sequence[Any]]:
     return {name: decode(table[name], described[name], known) for name in content.names}
 
 
@@ -385,7 +392,7 @@ def _scoped(keys: Iterable[Any], namespaces: Iterable[Any]) -> Iterable[Any]:
 _SHARED = (pa.large_binary(), pa.large_string(), pa.int64())
 
 
-def encode_shared(values: Sequence[Any]) -> tuple[Any, Described]:
+def encode_shared(values: Sequence[Any]) -> tuple[pa.Array, Described]:
     """As ``encode``, for values that are mostly a few shared objects, such as the global window."""
     places: dict[int, int] = {}
     indices = [places.setdefault(id(value), len(places)) for value in values]
@@ -394,7 +401,7 @@ def encode_shared(values: Sequence[Any]) -> tuple[Any, Described]:
     return array.take(pa.array(indices, pa.int64())), description
 
 
-def decode_shared(array: Any, description: Described, known: Classes) -> list[Any]:
+def decode_shared(array: pa.ChunkedArray, description: Described, known: Classes) -> list[Any]:
     """As ``decode``, with one object for equal rows where that saves work. Only for immutable values."""
     if array.type not in _SHARED:
         return decode(array, description, known)
@@ -411,6 +418,6 @@ def explode_operator_state(distribution: str, entry: Any) -> Table:
     return _with_content({}, {}, CONTENTS[distribution], [entry])
 
 
-def implode_operator_state(distribution: str, table: Any, described: dict[str, Described], known: Classes) -> Any:
+def implode_operator_state(distribution: str, table: pa.Table, described: dict[str, Described], known: Classes) -> Any:
     content = CONTENTS[distribution]
     return content.join(_decoded(content, table, described, known), [slice(0, len(table))])[0]

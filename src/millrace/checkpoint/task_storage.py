@@ -12,19 +12,20 @@ from __future__ import annotations
 import itertools
 import re
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from types import MappingProxyType
 from typing import NamedTuple
 
 from millrace.checkpoint.folder import Folder, MissingFileError
-from millrace.checkpoint.task_file import StateOf, TaskFile, checksum_in, task_file, together
+from millrace.checkpoint.moved import load as load_stored
+from millrace.checkpoint.task_file import Load, Section, StateOf, TaskFile, checksum_in, task_file, together
 from millrace.runtime.bases.epoch_protocol import Result, ResultFile
 from millrace.runtime.coordination.checkpoints import Cleaner
 from millrace.runtime.coordination.snapshot import TaskFiles
 from millrace.runtime.storage import Past, TaskId, Written, epoch_and_run, first_of_epoch
-from millrace.runtime.tasks.member import TaskDelta
+from millrace.runtime.tasks.member import OperatorDeltas, TaskDelta
 
 # State
 
@@ -58,14 +59,37 @@ def chain_files(task: TaskId, files: TaskFiles) -> list[ChainFile]:
         for version, size, checksum in files.since()
     ]
     if files.whole_bytes is not None:
-        path = state_path(task, files.whole, "full")
-        named.insert(0, ChainFile(path, files.whole_bytes, files.whole, files.whole_checksum))
+        stored = files.whole if files.stored is None else files.stored
+        path = state_path(task, stored, "full")
+        named.insert(0, ChainFile(path, files.whole_bytes, stored, files.whole_checksum))
     return named
 
 
 def state_of(job: str, task: TaskId, version: int) -> StateOf:
     """Identifies the state in the file of a version."""
     return StateOf(job, *task, *epoch_and_run(version))
+
+
+def chain_sections(
+    folder: Folder,
+    job: str,
+    task: TaskId,
+    files: TaskFiles,
+    wanted: Callable[[Section], bool],
+    load: Load = load_stored,
+) -> Iterator[tuple[Section, OperatorDeltas]]:
+    """The wanted sections in the files of a task, oldest first.
+
+    :raises CorruptFileError, MissingFileError: a file is damaged or missing.
+    """
+    for stored in chain_files(task, files):
+        path = f"{folder.uri}/{stored.path}"
+        try:
+            opened = folder.open(stored.path)
+        except FileNotFoundError:
+            raise MissingFileError(path) from None
+        with opened:
+            yield from TaskFile(path, opened, state_of(job, task, stored.version), stored.checksum).read(wanted, load)
 
 
 class _Remembering:

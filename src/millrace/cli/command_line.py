@@ -6,10 +6,12 @@ program's arguments after it. An option of ``flink run`` without a meaning here 
 
 from __future__ import annotations
 
+import contextlib
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import click
 
@@ -231,3 +233,27 @@ class ProgramCommand(Outlined):
         if short is not None and not word.startswith("--"):
             return short, not short.is_flag
         return None, False
+
+
+# Requests that fail
+
+_LINE = "-" * 60
+
+
+@contextlib.contextmanager
+def failing(text: str) -> Iterator[None]:
+    """Errors of the code inside end the command, with this text and the reason."""
+    from millrace.cluster.control import ElsewhereError
+
+    try:
+        yield
+    except ElsewhereError as error:
+        failed(text, str(error))
+
+
+def failed(text: str, cause: str) -> NoReturn:
+    """Report a failed request, and exit."""
+    click.echo(f"\n{_LINE}\n The program finished with the following exception:\n", err=True)
+    click.echo(text, err=True)
+    click.echo(f"Caused by: {cause}", err=True)
+    sys.exit(1)

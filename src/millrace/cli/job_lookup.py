@@ -16,20 +16,20 @@ import click
 
 from millrace.cli.options import key_values
 from millrace.cluster import run_folder
-from millrace.cluster.run_folder import Entry, Found, describe_server
+from millrace.cluster.run_folder import Entry, RunEntry, describe_server
 
 if TYPE_CHECKING:
     from millrace.cluster.control import JobsElsewhere
 
 
-def clusters() -> list[Found]:
+def clusters() -> list[RunEntry]:
     """All living clusters of this user on this machine."""
     found = []
     for each in run_folder.find(run_folder.CLUSTER):
         server = describe_server(each.folder)
         entry = each.entry
         shown = Entry(entry.kind, entry.process, server.url if server else None, entry.program, entry.began)
-        found.append(Found(each.folder, shown, each.token))
+        found.append(RunEntry(each.folder, shown, each.token))
     return found
 
 
@@ -62,7 +62,7 @@ def jobs_at(address: str | None, properties: tuple[str, ...] = (), job: str | No
     raise ElsewhereError(f"several run, say which one:\n{listed}")
 
 
-def at_address(address: str, found: list[Found]) -> JobsElsewhere:
+def at_address(address: str, found: list[RunEntry]) -> JobsElsewhere:
     """The jobs at an address, or of the cluster or program with that name."""
     from millrace.cluster.addresses import same_address, url_of
     from millrace.cluster.rest_jobs import RestJobs
@@ -73,7 +73,7 @@ def at_address(address: str, found: list[Found]) -> JobsElsewhere:
     return RestJobs(url_of(address), os.environ.get(TOKEN))
 
 
-def jobs_of(found: Found) -> JobsElsewhere:
+def jobs_of(found: RunEntry) -> JobsElsewhere:
     """The jobs of an entry of the run folder: of clusters by REST, of a program by its socket."""
     from millrace.cluster import rpc, run_folder
     from millrace.cluster.control import ElsewhereError
@@ -87,14 +87,14 @@ def jobs_of(found: Found) -> JobsElsewhere:
     return RestJobs(found.entry.address, found.token)
 
 
-def _found() -> list[Found]:
+def _found() -> list[RunEntry]:
     from millrace.cluster import run_folder
 
     sessions = (program for each in run_folder.find(run_folder.SESSION) for program in on_session(each))
     return [*clusters(), *sessions, *run_folder.find(run_folder.FOREGROUND)]
 
 
-def on_session(session: Found) -> Iterator[Found]:
+def on_session(session: RunEntry) -> Iterator[RunEntry]:
     """The programs in a session, which has no server: each is reached as a program in the foreground is."""
     from millrace.cluster import job_folder, run_folder, submissions
     from millrace.cluster.submissions import read_submission
@@ -105,14 +105,14 @@ def on_session(session: Found) -> Iterator[Found]:
             submission = read_submission(folder)
             for process in submissions.attempts(folder)[-1:]:
                 entry = run_folder.Entry(run_folder.FOREGROUND, process, None, submission.name, submission.submitted)
-                yield run_folder.Found(folder, entry)
+                yield run_folder.RunEntry(folder, entry)
 
 
-def _short(found: Found) -> str:
+def _short(found: RunEntry) -> str:
     return (found.entry.address or found.name).removeprefix("http://")
 
 
-def _has(found: Found, job: str) -> bool:
+def _has(found: RunEntry, job: str) -> bool:
     from millrace.cluster.control import ElsewhereError
 
     try:

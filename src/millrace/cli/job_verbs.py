@@ -5,16 +5,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import click
 
-from millrace.cli.command_line import OF_VERBS, Outlined, all_spelled, refusing
+from millrace.cli.command_line import OF_VERBS, Outlined, all_spelled, failed, failing, refusing
 from millrace.cli.options import check_kind
 
 if TYPE_CHECKING:
@@ -24,7 +23,8 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 """Type of a command's function."""
 HELP_HINT = "Use the help option (-h or --help) to get help on the command."
-_LINE = "-" * 60
+
+
 _EXAMPLE = "fd72014d4c864993a2e5a9287b4a9c5d"
 _EARLY = frozenset({"-m", "-t", "-e", "-z", "-yid"})
 """options that Flink's command reads before its action"""
@@ -147,25 +147,6 @@ def job_id(word: str) -> str:
         return check_id(word)
     except ValueError:
         wrong_arguments(f'Cannot parse JobID from "{word}". The expected format is [0-9a-fA-F]{{32}}, e.g. {_EXAMPLE}.')
-
-
-@contextlib.contextmanager
-def failing(text: str) -> Iterator[None]:
-    """Errors of the code inside end the command, with this text and the reason."""
-    from millrace.cluster.control import ElsewhereError
-
-    try:
-        yield
-    except ElsewhereError as error:
-        failed(text, str(error))
-
-
-def failed(text: str, cause: str) -> NoReturn:
-    """Report a failed request, and exit."""
-    click.echo(f"\n{_LINE}\n The program finished with the following exception:\n", err=True)
-    click.echo(text, err=True)
-    click.echo(f"Caused by: {cause}", err=True)
-    sys.exit(1)
 
 
 # millrace list

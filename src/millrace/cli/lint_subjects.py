@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from millrace.common.jobs import JobID
-from millrace.graph.passes import run_passes
+from millrace.graph.lowering import run_passes
 from millrace.lint import Subject
 
 if TYPE_CHECKING:
     from millrace.cli.plan_verbs import Rehearsal
     from millrace.datastream.job_settings import JobSettings
     from millrace.datastream.settings import Submission
-    from millrace.graph.nodes import Graph
+    from millrace.graph.program import Graph
     from millrace.runtime.operators.job_graph import JobGraph
 
 
@@ -47,7 +47,7 @@ def _end(*_: Any, **__: Any) -> NoReturn:
 
 
 @dataclass(frozen=True)
-class Found:
+class ProgramJobs:
     """The jobs of a program."""
 
     subjects: tuple[Subject, ...]
@@ -55,7 +55,7 @@ class Found:
     """number of queries in batch mode, which Spark plans: rules don't apply to them"""
 
 
-def jobs_of(rehearsal: Rehearsal) -> Found:
+def jobs_of(rehearsal: Rehearsal) -> ProgramJobs:
     """Run a program up to the first wait for a job, or to its end. Submitted jobs are not run. Raises the program's
     errors, and ``SystemExit`` if it exits."""
     subjects: list[Subject] = []
@@ -78,7 +78,7 @@ def jobs_of(rehearsal: Rehearsal) -> Found:
     except SystemExit as end:
         if end.code not in (None, 0):
             raise
-    return Found(tuple(subjects), queries)
+    return ProgramJobs(tuple(subjects), queries)
 
 
 def _subject(file: str, made: Graph, prepare: Callable[[], tuple[JobGraph, JobSettings]]) -> Subject:

@@ -146,7 +146,7 @@ def run_settings(options: ProgramOptions, program: Program, directory: str) -> R
 
     :raises click.UsageError: a setting that is wrong.
     """
-    from millrace.datastream.dependencies import ARCHIVES, EXECUTABLE, FILES, REQUIREMENTS, import_path
+    from millrace.datastream.job_settings import ARCHIVES, EXECUTABLE, FILES, REQUIREMENTS, import_path
 
     configuration = configured(options)
     master = options.master or configuration.pop(SPARK_MASTER, None) or configuration.get(MASTER)
@@ -197,7 +197,7 @@ def configured(options: ProgramOptions) -> dict[str, str]:
 
 def _jar(path: str) -> str:
     """The path of a jar of -j, relative to the working directory. A missing jar of Flink's own is dropped later."""
-    from millrace.datastream.dependencies import is_flinks_and_missing
+    from millrace.datastream.job_settings import is_flinks_and_missing
 
     if "://" in path:
         return path

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from millrace.state.open_savepoint import Opened
+    from millrace.cli.state_text import Page, Shown
+    from millrace.state import StateTableView
+    from millrace.state.open_savepoint import Opened, StateEntry
 
 NOT_FOUND = 1
 """Exit code of ``show``: there is no such key. Exit code of ``diff``: the states differ."""
@@ -57,27 +59,30 @@ def ls(path: str, as_json: bool, trust: bool) -> None:
 @click.argument("name", metavar="[STATE]", required=False)
 @click.option("--key", metavar="KEY", help="Only what is stored for this key: text, or a Python literal.")
 @click.option("--limit", default=20, show_default=True, type=click.IntRange(min=0), help="Most entries of a state.")
+@click.option("--offset", default=0, type=click.IntRange(min=0), help="Leave out this many entries of a state.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @_trust
-def show(path: str, uid: str, name: str | None, key: str | None, limit: int, as_json: bool, trust: bool) -> None:
+def show(
+    path: str, uid: str, name: str | None, key: str | None, limit: int, offset: int, as_json: bool, trust: bool
+) -> None:
     """Print what the states of an operator hold.
 
-    UID is the operator's uid or, if no other has it, its name. Without STATE all states are shown.
+    UID is the operator's uid or, if no other has it, its name. Without STATE all states are shown. States of a query
+    are tables with the columns of the query. --offset and --limit turn pages: the order of entries stays the same.
     """
-    from millrace.cli.state_text import Shown, entries, entries_json, matches
+    from millrace.cli.state_text import Page, entries, entries_json, matches
     from millrace.state.open_savepoint import NotInSavepointError, nearest, operator_entry
 
     with _explained(path):
         opened = _open(path, trust)
         operator = operator_entry(opened, opened.find(uid))
         wanted = None if key is None else matches(key)
-        found = []
-        for entry in operator.states:
-            if name is None or entry.name == name:
-                pairs = _pairs(opened, operator.uid, entry.name, entry.scope)
-                chosen = pairs if wanted is None else (pair for pair in pairs if wanted(pair[0]))
-                first = list(islice(chosen, limit + 1))
-                found.append(Shown(entry, tuple(first[:limit]), len(first) > limit))
+        page = Page(offset, limit)
+        found = [
+            _shown(opened, operator.uid, entry, wanted, page)
+            for entry in operator.states
+            if name is None or entry.name == name
+        ]
         if name is not None and not found:
             names = [entry.name for entry in operator.states]
             raise NotInSavepointError(f"operator {uid!r} in {opened.uri} has no state {name!r}; {nearest(name, names)}")
@@ -85,6 +90,27 @@ def show(path: str, uid: str, name: str | None, key: str | None, limit: int, as_
     if key is not None and not any(shown.pairs for shown in found):
         click.echo(f"nothing is stored for the key {key}", err=True)
         sys.exit(NOT_FOUND)
+
+
+@state.command()
+@click.argument("path")
+@click.argument("uid")
+@click.argument("name", metavar="[STATE]", required=False)
+@click.option("--to", metavar="DIR", required=True, help="The folder for the files, which is made if it is missing.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@_trust
+def export(path: str, uid: str, name: str | None, to: str, as_json: bool, trust: bool) -> None:
+    """Write keyed states of an operator as Parquet files, one for each: DIR/STATE.parquet.
+
+    States of a query have the columns of the query. Rows are read in batches, so a state may be larger than memory.
+    """
+    from millrace.cli.state_text import exported_json, exported_text
+    from millrace.state import SavepointReader
+    from millrace.state.query_tables import export_states
+
+    with _explained(path):
+        found = export_states(SavepointReader(_open(path, trust)), uid, name, to)
+    click.echo((exported_json if as_json else exported_text)(found))
 
 
 @state.command()
@@ -119,6 +145,34 @@ def _open(path: str, trust: bool) -> Opened:
     if trust and "" not in sys.path:
         sys.path.insert(0, "")  # where `python -m` looks, too
     return open_snapshot(path, trust=trust)
+
+
+def _shown(opened: Opened, uid: str, entry: StateEntry, wanted: Callable[[Any], bool] | None, page: Page) -> Shown:
+    """Some entries of a state: as a table, where the savepoint says what its columns are."""
+    from millrace.cli.state_text import Shown
+    from millrace.runtime.state.info import KEYED
+    from millrace.state.reader import table_view
+
+    view = table_view(opened, opened.find(uid), entry.name) if entry.scope == KEYED else None
+    found: Iterator[Any]
+    if view is None:
+        pairs = _pairs(opened, uid, entry.name, entry.scope)
+        found = pairs if wanted is None else (pair for pair in pairs if wanted(pair[0]))
+    else:
+        found = _rows(view, wanted)
+    first = list(islice(found, page.offset, page.offset + page.limit + 1))
+    columns = None if view is None else view.columns
+    return Shown(entry, tuple(first[: page.limit]), len(first) > page.limit, page, columns)
+
+
+def _rows(view: StateTableView, wanted: Callable[[Any], bool] | None) -> Iterator[tuple[Any, ...]]:
+    """The rows of a table, in their order."""
+
+    def is_wanted(key: Any) -> bool:
+        return wanted is None or wanted(key) or (len(key) == 1 and wanted(key[0]))
+
+    for table in view.tables(None if wanted is None else is_wanted):
+        yield from zip(*(column.to_pylist() for column in table.columns))
 
 
 def _pairs(opened: Opened, uid: str, name: str, scope: str) -> Iterator[tuple[Any, Any]]:

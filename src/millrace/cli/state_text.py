@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import datetime
+import decimal
 import enum
 import json
 import math
@@ -21,11 +22,26 @@ from millrace.state.open_savepoint import OperatorEntry, StateEntry
 
 if TYPE_CHECKING:
     from millrace.checkpoint.metadata import Metadata
-    from millrace.state import SavepointMetadata
+    from millrace.state import SavepointMetadata, TableColumn
     from millrace.state.open_savepoint import Opened
+    from millrace.state.query_tables import Exported
 
 WIDTH = 160
 """longest value that is shown (characters)"""
+
+
+TYPE_WIDTH = 60
+"""longest type of a state in a list of states (characters)"""
+
+
+@dataclass(frozen=True)
+class Page:
+    """Which entries of each state are shown."""
+
+    offset: int
+    """the number of entries that are left out before them"""
+    limit: int
+    """the most entries"""
 
 
 @dataclass(frozen=True)
@@ -33,9 +49,13 @@ class Shown:
     """Some entries of a state."""
 
     state: StateEntry
-    pairs: tuple[tuple[Any, Any], ...]
+    pairs: tuple[tuple[Any, ...], ...]
+    """(key, value) of each entry; the rows of a table"""
     more: bool
     """whether the state has more entries"""
+    page: Page
+    columns: Sequence[TableColumn] | None = None
+    """the columns of a table; None: entries are pairs"""
 
 
 # -- ls ---------------------------------------------------------------------------------------------------------------
@@ -60,7 +80,10 @@ def listing(metadata: SavepointMetadata, operators: Sequence[OperatorEntry]) -> 
 
 def _state_row(state: StateEntry) -> tuple[str, ...]:
     size = "-" if state.bytes is None else _size(state.bytes)
-    return (state.name, state.kind, state.type or "-", "yes" if state.ttl else "-", f"{state.rows:,}", size)
+    kind = state.type or "-"
+    if len(kind) > TYPE_WIDTH:
+        kind = f"{kind[:TYPE_WIDTH]}..."
+    return (state.name, state.kind, kind, "yes" if state.ttl else "-", f"{state.rows:,}", size)
 
 
 def listing_json(metadata: SavepointMetadata, operators: Sequence[OperatorEntry]) -> str:
@@ -117,13 +140,41 @@ def entries(operator: OperatorEntry, found: Sequence[Shown]) -> str:
     lines = []
     for shown in found:
         state = shown.state
-        lines.append(f"{operator.name}: {state.name} ({_kind(state)}), {state.rows:,} rows")
-        rows = [(shorten(_plain_tuple(key), WIDTH), shorten(value, WIDTH)) for key, value in shown.pairs]
-        lines += [f"  {line}" for line in aligned(rows)] if rows else []
+        kind = _kind(state) if shown.columns is None else state.kind
+        lines.append(f"{operator.name}: {state.name} ({kind}), {state.rows:,} rows")
+        lines += [f"  {line}" for line in (_pair_lines if shown.columns is None else _table_lines)(shown)]
         if shown.more:
-            lines.append(f"  ... and more (--limit {len(shown.pairs)})")
+            page = shown.page
+            lines.append(f"  ... and more (--limit {page.limit} --offset {page.offset + page.limit})")
         lines.append("")
     return "\n".join(lines[:-1])
+
+
+def _pair_lines(shown: Shown) -> list[str]:
+    rows = [(shorten(_plain_tuple(key), WIDTH), shorten(value, WIDTH)) for key, value in shown.pairs]
+    return aligned(rows) if rows else []
+
+
+def _table_lines(shown: Shown) -> list[str]:
+    """A table with the names and types of its columns; numbers end below each other."""
+    columns = shown.columns or ()
+    rows = [tuple(map(_cell, row)) for row in shown.pairs]
+    heads = [tuple(each.name for each in columns), tuple(each.type for each in columns)]
+    right = [place for place, each in enumerate(columns) if each.type.split("(")[0] in _NUMBERS]
+    lines = aligned([*heads, *rows], right)
+    return [*lines[:2], "-" * max(map(len, lines)), *lines[2:]]
+
+
+_NUMBERS = frozenset({"TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL"})
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "NULL"
+    text = (
+        str(value) if isinstance(value, (str, decimal.Decimal, datetime.date, datetime.time)) else shorten(value, WIDTH)
+    )
+    return text if len(text) <= WIDTH else f"{text[:WIDTH]}..."
 
 
 def _kind(state: StateEntry) -> str:
@@ -138,15 +189,33 @@ def _plain_tuple(key: Any) -> Any:
 
 
 def entries_json(operator: OperatorEntry, found: Sequence[Shown]) -> str:
-    states = [
-        {
-            **dataclasses.asdict(shown.state),
-            "entries": [{"key": jsonable(_plain_tuple(key)), "value": jsonable(value)} for key, value in shown.pairs],
-            "more": shown.more,
-        }
-        for shown in found
-    ]
+    states = [{**dataclasses.asdict(shown.state), **_shown_json(shown), "more": shown.more} for shown in found]
     return _json({"uid": operator.uid, "name": operator.name, "states": states})
+
+
+def _shown_json(shown: Shown) -> dict[str, Any]:
+    if shown.columns is None:
+        return {
+            "entries": [{"key": jsonable(_plain_tuple(key)), "value": jsonable(value)} for key, value in shown.pairs]
+        }
+    names = [column.name for column in shown.columns]
+    return {
+        "columns": [column._asdict() for column in shown.columns],
+        "entries": [dict(zip(names, map(jsonable, row))) for row in shown.pairs],
+    }
+
+
+# -- export -----------------------------------------------------------------------------------------------------------
+
+
+def exported_text(found: Sequence[Exported]) -> str:
+    rows = [("STATE", "ROWS", "SIZE", "FILE")]
+    rows += [(each.state, f"{each.rows:,}", _size(each.bytes), each.path) for each in found]
+    return "\n".join(aligned(rows, right=(1, 2))) if found else "no keyed state"
+
+
+def exported_json(found: Sequence[Exported]) -> str:
+    return _json([dataclasses.asdict(each) for each in found])
 
 
 def _json(value: Any) -> str:
@@ -178,6 +247,8 @@ def jsonable(value: Any) -> Any:
         return [[jsonable(key), jsonable(item)] for key, item in value.items()]
     if isinstance(value, (datetime.date, datetime.time)):
         return value.isoformat()
+    if isinstance(value, decimal.Decimal):
+        return str(value)
     return repr(value)
 
 

@@ -29,7 +29,7 @@ from millrace.cluster.documents import (
     masked,
 )
 from millrace.cluster.durable_files import decode, encode
-from millrace.common.config_values import to_duration, to_int
+from millrace.common.configuration import to_duration, to_int
 from millrace.common.files.file_systems import locate
 from millrace.common.files.object_stores import is_local, makes_folders
 

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING
 
 import millrace
 from millrace.cluster.durable_files import copy_file, decode, encode, is_unfinished, sweep, write_file
-from millrace.common.config_values import split_list
+from millrace.common.configuration import split_list
 from millrace.common.jobs import JobStatus
 from millrace.util.folders import make_private
 
@@ -290,7 +290,7 @@ def spark_part(configuration: Mapping[str, str]) -> dict[str, str]:
 
 def _sparks(jars: Iterable[str]) -> list[str]:
     """The jars that Spark gets: without Flink's own jars that do not exist here."""
-    from millrace.datastream.dependencies import is_flinks_and_missing  # few programs have any
+    from millrace.datastream.job_settings import is_flinks_and_missing  # few programs have any
 
     return [jar for jar in jars if not is_flinks_and_missing(jar)]
 

@@ -19,12 +19,12 @@ from dataclasses import dataclass
 from millrace.cluster import job_folder, submissions
 from millrace.cluster.durable_files import UNFINISHED, is_unfinished, move, write_file
 from millrace.cluster.history import write_archive
-from millrace.common.config_values import to_duration, to_int
+from millrace.common.configuration import to_duration, to_int
 from millrace.util.logs import log_of
 
 READERS_SECONDS = 60.0
 """Shortest retention of an ended job, whatever the limits are: a client that waits for the job polls every second."""
-KEPT_ELSEWHERE = ".kept"
+RETAINED_ELSEWHERE = ".kept"
 """suffix of the file that marks a job's document as copied to ``jobmanager.archive.fs.dir``"""
 ARCHIVE_DIRECTORY = "jobmanager.archive.fs.dir"
 _SECONDS = "jobstore.expiration-time"
@@ -88,7 +88,7 @@ def _expire_jobs(cluster: str, kept: Limits, now: float) -> Iterator[str]:
     }
     running = set(_running(cluster)) if beyond else set()
     for _, id, path in aged:
-        elsewhere = path.removesuffix(".json") + KEPT_ELSEWHERE
+        elsewhere = path.removesuffix(".json") + RETAINED_ELSEWHERE
         if id not in beyond or id in running or (kept.elsewhere and not os.path.exists(elsewhere)):
             yield id
             continue
@@ -166,7 +166,7 @@ class ArchiveWriter:
     def look(self) -> None:
         """Copy the documents that are not in the archive directory yet."""
         for _, path in job_folder.archived(self._cluster):
-            done = path.removesuffix(".json") + KEPT_ELSEWHERE
+            done = path.removesuffix(".json") + RETAINED_ELSEWHERE
             if os.path.exists(done):
                 continue
             document = job_folder.read_archive(path)

@@ -88,7 +88,7 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Found:
+class RunEntry:
     """An entry of the run folder, with its folder and token."""
 
     folder: str
@@ -149,17 +149,17 @@ def withdraw(folder: str) -> None:
         return
 
 
-def read_entry(folder: str) -> Found | None:
+def read_entry(folder: str) -> RunEntry | None:
     """Read the entry of a folder; None if its process is dead."""
     try:
         with open(os.path.join(folder, _ENTRY), "rb") as file:
             entry = decode(file.read(), Entry)
-        return Found(folder, entry, read_token(folder)) if entry.process.is_alive else None
+        return RunEntry(folder, entry, read_token(folder)) if entry.process.is_alive else None
     except (FileNotFoundError, NotADirectoryError, ValueError):
         return None
 
 
-def find(kind: str | None = None) -> list[Found]:
+def find(kind: str | None = None) -> list[RunEntry]:
     """All living entries, the oldest first. Folders of dead programs and gateways are removed."""
     base = run_folder()
     found = []

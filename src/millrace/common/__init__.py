@@ -1,21 +1,16 @@
+# Written by `make tables` from millrace.pyflink_names: edit that, not this file.
 """Classes that DataStream and Table programs share: types, rows, time, watermarks, configuration, jobs."""
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from millrace.common.coercion import TypeMismatchError
-from millrace.common.config_options import ConfigOption, ConfigOptions
-from millrace.common.configuration import Configuration
+from millrace.common.configuration import ConfigOption, ConfigOptions, Configuration
 from millrace.common.execution_config import ExecutionConfig
 from millrace.common.input_dependency_constraint import InputDependencyConstraint
 from millrace.common.jobs import CompletableFuture, JobClient, JobExecutionResult, JobID, JobStatus
-from millrace.common.restart_strategy import (
-    RestartStrategies,
-    RestartStrategyConfiguration,
-    SuppressRestartsException,
-)
+from millrace.common.restart_strategy import RestartStrategies, RestartStrategyConfiguration, SuppressRestartsException
 from millrace.common.serialization import (
     ByteArraySchema,
     DeserializationSchema,
@@ -34,6 +29,15 @@ from millrace.common.watermark_strategy import (
     WatermarkOutput,
     WatermarkStrategy,
 )
+from millrace.util.not_yet import lazy_names
+
+if TYPE_CHECKING:
+    from millrace.formats.avro import AvroRowDeserializationSchema as AvroRowDeserializationSchema
+    from millrace.formats.avro import AvroRowSerializationSchema as AvroRowSerializationSchema
+    from millrace.formats.csv import CsvRowDeserializationSchema as CsvRowDeserializationSchema
+    from millrace.formats.csv import CsvRowSerializationSchema as CsvRowSerializationSchema
+    from millrace.formats.json import JsonRowDeserializationSchema as JsonRowDeserializationSchema
+    from millrace.formats.json import JsonRowSerializationSchema as JsonRowSerializationSchema
 
 __all__ = [
     "Configuration",
@@ -41,47 +45,42 @@ __all__ = [
     "ConfigOptions",
     "ExecutionConfig",
     "TypeInformation",
-    "TypeSerializer",
     "Types",
+    "TypeSerializer",
     "SerializationSchema",
     "DeserializationSchema",
     "SimpleStringSchema",
     "ByteArraySchema",
     "Encoder",
     "CompletableFuture",
-    "InputDependencyConstraint",
     "JobClient",
     "JobExecutionResult",
     "JobID",
     "JobStatus",
+    "InputDependencyConstraint",
     "RestartStrategies",
     "RestartStrategyConfiguration",
+    "SuppressRestartsException",
     "Row",
     "RowKind",
     "WatermarkStrategy",
+    "AssignerWithPeriodicWatermarksWrapper",
+    "TimestampAssigner",
+    "WatermarkGenerator",
+    "WatermarkOutput",
     "Duration",
     "Instant",
     "Time",
-    "AssignerWithPeriodicWatermarksWrapper",
-    # not in PyFlink's list
-    "SuppressRestartsException",
-    "TimestampAssigner",
     "TypeMismatchError",
-    "WatermarkGenerator",
-    "WatermarkOutput",
 ]
 
-# Where earlier versions of PyFlink had them, and programs still import them from.
-_FORMATS = {
-    f"{format.title()}Row{schema}": format
-    for format in ("avro", "csv", "json")
-    for schema in ("DeserializationSchema", "SerializationSchema")
+_HOMES = {
+    "JsonRowDeserializationSchema": "formats.json",
+    "JsonRowSerializationSchema": "formats.json",
+    "CsvRowDeserializationSchema": "formats.csv",
+    "CsvRowSerializationSchema": "formats.csv",
+    "AvroRowDeserializationSchema": "formats.avro",
+    "AvroRowSerializationSchema": "formats.avro",
 }
 
-if not TYPE_CHECKING:  # it would know every name otherwise
-
-    def __getattr__(name: str) -> Any:
-        if name not in _FORMATS:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        # Formats lie above this package: only the program that asks for one loads it.
-        return getattr(import_module(f"millrace.datastream.formats.{_FORMATS[name]}"), name)
+__getattr__ = lazy_names(__name__, _HOMES)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from millrace.common.config_options import ConfigOption, ConfigOptions
-from millrace.common.configuration import Configuration
+from millrace.common.configuration import ConfigOption, ConfigOptions, Configuration
 from millrace.common.time import Duration
 from millrace.util.fallback import HasOlderNames
 

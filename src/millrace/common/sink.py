@@ -234,15 +234,12 @@ class Committer(ABC, Generic[CommT]):
 
     def sweep(self, job_id: str, epoch: int, committables: Sequence[CommT], states: Sequence[Any]) -> None:
         """Abort what abandoned runs of tasks have prepared (Spark may run a task twice, or take it for lost). Called
-        now and then,
-        while the job runs but no epoch does; ``epoch`` was the last one.
+        now and then; ``epoch`` is the last epoch that was recorded. Later epochs may run at this moment.
 
         To be aborted is what ``job_id`` prepared with this sink in epochs up to ``epoch`` and what is neither in
-        ``committables`` (all that still wait) nor in ``states`` (of the writers, at the end of the epoch). Later epochs
-        belong
-        to another driver that has taken this one for dead. An error is logged, and does not fail the job. By default
-        nothing is
-        done: ``recover`` aborts it.
+        ``committables`` (all that still wait) nor in ``states`` (of the writers, at the end of ``epoch``). What later
+        epochs have prepared stays: it belongs to the epoch that runs, or to another driver that has taken this one for
+        dead. An error is logged, and does not fail the job. By default nothing is done: ``recover`` aborts it.
         """
 
     def close(self) -> None:

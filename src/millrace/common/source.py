@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 if TYPE_CHECKING:
     from millrace.common.functions import RuntimeContext
     from millrace.common.state import OperatorStateStore
+    from millrace.common.typeinfo import TypeInformation
 
 __all__ = [
     "Boundedness",
@@ -378,6 +379,6 @@ class Source(ABC, Generic[T, SplitT]):
         """A copy of this source for the tasks, without what only the enumerator uses."""
         return self
 
-    def get_produced_type(self) -> Any:
+    def get_produced_type(self) -> TypeInformation | None:
         """The elements' ``TypeInformation``, or None when the source does not know it."""
         return None

@@ -285,7 +285,6 @@ _SPARKS_KEYS = "Spark's own secret protects what its processes say to each other
 
 SECURITY = topic(
     "Security and high availability",
-    works("security.rest.auth", CLUSTER, "`token`, or `none` for a server that listens on loopback only"),
     mapped("security.kerberos.login.keytab", "spark.kerberos.keytab"),
     mapped("security.kerberos.login.principal", "spark.kerberos.principal"),
     mapped("security.kerberos.access.hadoopFileSystems", "spark.kerberos.access.hadoopFileSystems"),

@@ -12,7 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from millrace.common.config_values import to_bytes_count, to_int, to_text
+from millrace.common.configuration import to_bytes_count, to_int, to_text
 from millrace.common.files import store_settings
 from millrace.configuration.own_options import LOG_FILE_BYTES
 from millrace.configuration.registry import ConfigurationError, find, options, tell_about, with_new_names

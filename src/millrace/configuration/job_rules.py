@@ -1,73 +1,15 @@
 """Rules for the keys of jobs: whether each works, maps to a setting of Spark, is ignored, or is refused.
 
-Millrace's own keys, those of jobs (``execution.*``, ``pipeline.*``, ``restart-strategy.*``, ``task.*``), state and
-checkpoints, SQL and the Table API, metrics. Ignoring a key of state never changes a result: these keys choose how Flink
-stores or transfers state, for which Millrace has its own way.
+The keys of jobs (``execution.*``, ``pipeline.*``, ``restart-strategy.*``, ``task.*``), state and checkpoints, SQL and
+the Table API, metrics. Ignoring a key of state never changes a result: these keys choose how Flink stores or transfers
+state, for which Millrace has its own way. Keys of our own have their rules in ``own_options.py``.
 """
 
 from __future__ import annotations
 
 from millrace.configuration.rule import ignored, mapped, refused, topic, works
 
-# Millrace's own keys
-
 _ENVIRONMENT = "datastream.stream_execution_environment"
-_REST = "cluster.rest.settings"
-
-OWN = topic(
-    "Millrace's own",
-    works("millrace.master", "spark.sessions.session", "Spark master of a session that Millrace makes"),
-    works("millrace.epoch.interval-ms", _ENVIRONMENT, "least time between the beginnings of two epochs"),
-    works("millrace.epoch.max-records", _ENVIRONMENT, "most records that a subtask of a source reads in an epoch"),
-    works(
-        "millrace.epoch.max-duration-ms",
-        _ENVIRONMENT,
-        "longest time that a subtask of a source reads in an epoch, and a task works",
-    ),
-    works("millrace.epoch.timeout", "spark.jobs.deadline", "how long a task may stand still; 10 min in streaming mode"),
-    works(
-        "millrace.epoch.execution",
-        "spark.jobs.carriers",
-        "how epochs get to the tasks (streaming mode): as marks in a stream of tasks that all work at the same time, "
-        "on Spark in one process without loops; each as a job of Spark; or over connections to tasks that stay",
-    ),
-    works("millrace.state.directory", "spark.jobs.submit", "where tasks keep their state between epochs"),
-    works("millrace.match-recognize.semantics", "table.sessions.session", "what MATCH_RECOGNIZE means: see its guide"),
-    works(
-        "millrace.table.aggregate.every-change",
-        "table.planner.engine",
-        "whether a GROUP BY in streaming mode shows a change for each row, as in Flink, not one for each key and epoch",
-    ),
-    works(
-        "millrace.table.aggregate.new-begin-empty",
-        "table.planner.engine",
-        "whether aggregates that a query has got since its savepoint begin with nothing, and the others go on; else "
-        "such a query is refused",
-    ),
-    works(
-        "millrace.sql.read-files",
-        "table.sessions.table_info",
-        "whether SQL at a gateway may name files (`FROM '/data/x.csv'`) and leave out the columns of tables",
-    ),
-    works("millrace.sql.output", "cli.sql.results", "how the SQL client writes rows: for people, CSV, JSON, Arrow"),
-    works("rest.allowed-hosts", _REST, "further names under which the REST API is called"),
-    works("security.rest.certificate security.rest.private-key", _REST, "files (PEM) for TLS of the REST API"),
-    works("security.rest.protect-reads", _REST, "whether looking needs the token, too; true beyond loopback"),
-    works("millrace.log.max-file-size", "configuration.files", "from which size on a log begins again"),
-    works(
-        "millrace.output.level",
-        "spark.workers.shipping",
-        "from which level on what functions log is kept and shown",
-    ),
-    works(
-        "millrace.output.lines-per-second",
-        "spark.workers.shipping",
-        "how much of what functions print and log is shown where the program runs, of each subtask; 0: nothing",
-    ),
-    works("security.rest.yarn-cancel", _REST, "whether a GET of /jobs/ID/yarn-cancel cancels a job, as old scripts do"),
-    works("millrace.state.trust-directory", "spark.jobs.submit", "whether all who can write there may be trusted"),
-)
-
 
 # Jobs
 
@@ -88,7 +30,7 @@ JOB = topic(
     works("pipeline.auto-generate-uids", _EXECUTION_CONFIG, "false: every operator needs a uid"),
     works("pipeline.global-job-parameters", _EXECUTION_CONFIG, "your own parameters, for functions to read"),
     works("pipeline.operator-chaining.*", _ENVIRONMENT, "chains give tasks their names"),
-    works("pipeline.cached-files", "datastream.dependencies", "files that functions find in the cache"),
+    works("pipeline.cached-files", "datastream.job_settings", "files that functions find in the cache"),
     mapped(
         "pipeline.jars pipeline.classpaths",
         "spark.jars",
@@ -177,7 +119,7 @@ JOB = topic(
 
 # State and checkpoints
 
-_CHECKPOINTS = "datastream.checkpoint_config"
+_CHECKPOINTS = "datastream.job_settings"
 _PLAN = "datastream.job_settings"
 _STATE = "datastream.job_settings"
 
@@ -262,6 +204,10 @@ STATE = topic(
         "all that is set of checkpoints counts, and a job begins with the newest",
     ),
     ignored(
+        "state.backend.rocksdb.metrics.*",
+        "the store of the on-disk backend is LMDB; nearest: millrace.state.metrics, which turns on all metrics",
+    ),
+    ignored(
         "state.backend.rocksdb.*",
         "the store of the on-disk backend is LMDB; nearest: state.backend.rocksdb.localdir",
     ),
@@ -278,8 +224,8 @@ STATE = topic(
 
 _PLANNER = "table.planner.engine"
 _CLIENT = "cli.sql.results"
-_TABLE_CONFIG = "table.sessions.table_settings"
-_DEPENDENCIES = "datastream.dependencies"
+_TABLE_CONFIG = "table.sessions.session"
+_DEPENDENCIES = "datastream.job_settings"
 _OWN_PLANS = "plans are made by Millrace's own rules in streaming mode, by Spark's optimizer in batch mode"
 _SPARK_DECIDES = "in batch mode Spark decides; nearest: spark.sql.*"
 _ONE_PROCESS = "Python functions run in the process of their task: nothing is sent to another one"
@@ -291,7 +237,7 @@ TABLE = topic(
     works("table.sql-dialect", _TABLE_CONFIG, "`DEFAULT` only"),
     works("table.display.max-column-width", _TABLE_CONFIG, "of printed columns"),
     works("table.dml-sync", _TABLE_CONFIG, "whether INSERT waits for the end of its job"),
-    works("table.builtin-catalog-name table.builtin-database-name", "table.sessions.table_settings"),
+    works("table.builtin-catalog-name table.builtin-database-name", "table.sessions.session"),
     works("table.dynamic-table-options.enabled", "table.sessions.session", "whether the hint OPTIONS may be used"),
     works("table.exec.sink.not-null-enforcer table.exec.sink.type-length-enforcer", "runtime.tables.constraints"),
     works(

@@ -9,19 +9,30 @@ from __future__ import annotations
 import difflib
 import logging
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from typing import Any
 
-from millrace.common.configuration import Configuration
+from millrace.common.configuration import (
+    Configuration,
+    split_list,
+    to_boolean,
+    to_bytes_count,
+    to_double,
+    to_duration,
+    to_int,
+    to_long,
+    to_map,
+)
 from millrace.configuration import cluster_rules, job_rules
-from millrace.configuration.own_options import OWN_FACTS
-from millrace.configuration.rule import Effect, Fact, Rule, canonical, flink_facts, is_of, said
+from millrace.configuration.own_options import OWN, OWN_FACTS
+from millrace.configuration.rule import Effect, Fact, Rule, flink_facts
 from millrace.util.names import did_you_mean
 from millrace.util.secrets import mask
 
 TOPICS = (
-    job_rules.OWN,
+    OWN,
     job_rules.JOB,
     job_rules.STATE,
     job_rules.TABLE,
@@ -138,6 +149,91 @@ def with_new_names(settings: Mapping[str, str]) -> dict[str, str]:
 def known_names() -> Iterable[str]:
     """Candidates for a misspelt key: all keys without parts that the user chooses."""
     return (name for name in (*options(), *_newer()) if "<" not in name)
+
+
+# Types of values
+
+_PORTS = re.compile(r"none|\d+(-\d+)?(\s*,\s*\d+(-\d+)?)*", re.IGNORECASE)
+
+
+def _to_ports(text: str) -> str:
+    if not _PORTS.fullmatch(text):
+        raise ValueError(text)
+    return text
+
+
+_PARSERS: dict[str, tuple[Callable[[Any], object], str]] = {
+    "boolean": (to_boolean, "true or false"),
+    "int": (to_int, "a whole number"),
+    "long": (to_long, "a whole number"),
+    "double": (to_double, "a number"),
+    "float": (to_double, "a number"),
+    "duration": (to_duration, "a span of time, as 500 ms, 10 s or 5 min"),
+    "memory": (to_bytes_count, "a size, as 512 mb or 2 gb"),
+    "ports": (_to_ports, "a port, a range as 8081-8090, or none"),
+    "map": (to_map, "key:value pairs with commas between them"),
+}
+"""Type -> parser of its values, and their description in messages. All other types are text."""
+
+
+def said(type_: str) -> str:
+    """The values of a type, as part of a message."""
+    kind, _, rest = type_.partition(":")
+    if kind == "enum":
+        return f"one of {', '.join(rest.split('|'))}"
+    if kind == "list":
+        return f"a list with ; between its parts, each {said(rest)}"
+    return _PARSERS[type_][1] if type_ in _PARSERS else "text"
+
+
+def short_name(type_: str) -> str:
+    """A type in a word or two, or its possible values."""
+    kind, _, rest = type_.partition(":")
+    if kind == "enum":
+        return ", ".join(f"`{value}`" for value in rest.split("|"))
+    if kind == "list":
+        return "list" if rest == "string" else f"list of {short_name(rest)}"
+    return {"string": "text", "duration": "time", "memory": "size", "int": "number", "long": "number"}.get(
+        type_, "number" if type_ in ("double", "float") else type_
+    )
+
+
+def values_of(type_: str) -> tuple[str, ...]:
+    """All values of a type, if they are few."""
+    kind, _, rest = type_.partition(":")
+    if kind == "enum":
+        return tuple(rest.split("|"))
+    return ("true", "false") if type_ == "boolean" else ()
+
+
+def is_of(type_: str, value: str) -> bool:
+    """Whether a text is a valid value of a type."""
+    kind, _, rest = type_.partition(":")
+    if kind == "enum":
+        return _word(value) in map(_word, rest.split("|"))
+    if kind == "list":
+        return all(is_of(rest, part) for part in split_list(value))
+    if type_ not in _PARSERS:
+        return True
+    try:
+        _PARSERS[type_][0](value.strip())
+    except (ValueError, TypeError):
+        return False
+    return True
+
+
+def canonical(type_: str, value: str) -> str:
+    """The canonical text of a value, equal for equal values: ``1 min`` and ``60 s``, ``True`` and ``true``."""
+    kind, _, rest = type_.partition(":")
+    if kind == "list":
+        return ";".join(canonical(rest, part) for part in split_list(value))
+    if kind == "map" or type_ not in _PARSERS or not is_of(type_, value):
+        return _word(value)
+    return str(_PARSERS[type_][0](value.strip()))
+
+
+def _word(value: str) -> str:
+    return value.strip().lower().replace("-", "_")
 
 
 # Checking settings

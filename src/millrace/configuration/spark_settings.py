@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from millrace.common.config_values import split_list, to_bytes_count, to_double, to_duration, to_int, to_map
+from millrace.common.configuration import split_list, to_bytes_count, to_double, to_duration, to_int, to_map
 from millrace.configuration.registry import ConfigurationError, Option, options
 from millrace.configuration.rule import Effect
 

@@ -16,16 +16,17 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from millrace.common.sink import Sink, SinkWriter, SinkWriterContext, WriterInitContext
 from millrace.common.types import Row
-from millrace.connectors.sink_base import WAIT_MS, KeptConnection, Patience, is_deletion, last_per_key
+from millrace.connectors.sink_base import WAIT_MS, Patience, PersistentConnection, is_deletion, last_per_key
 from millrace.connectors.write_ahead import WEEK_MS, Batch, BatchSender, WriteAheadSink
 
 __all__ = [
     "Change",
     "Connect",
+    "Connection",
     "DbApiExactlyOnceSink",
     "DbApiInsert",
     "DbApiSink",
@@ -47,6 +48,41 @@ __all__ = [
 
 
 # Connections and parameters of drivers
+
+
+class Cursor(Protocol):
+    """What the connectors use of a cursor of PEP 249."""
+
+    @property
+    def rowcount(self) -> int: ...
+
+    @property
+    def description(self) -> Sequence[Any] | None: ...
+
+    def execute(self, operation: str, parameters: Any = ..., /) -> object: ...
+
+    def executemany(self, operation: str, parameters: Sequence[Any], /) -> object: ...
+
+    def fetchone(self) -> tuple[Any, ...] | None: ...
+
+    def fetchmany(self, size: int = ..., /) -> Sequence[tuple[Any, ...]]: ...
+
+    def fetchall(self) -> Sequence[tuple[Any, ...]]: ...
+
+    def close(self) -> None: ...
+
+
+class Connection(Protocol):
+    """What the connectors use of a connection of PEP 249."""
+
+    def cursor(self) -> Cursor: ...
+
+    def commit(self) -> None: ...
+
+    def rollback(self) -> None: ...
+
+    def close(self) -> None: ...
+
 
 Connect = Callable[[], Any]
 """Opens a connection. Pickled into the tasks; called in tasks and on the driver."""
@@ -76,7 +112,7 @@ def _is_sqlite_in_autocommit(connection: Any) -> bool:
     return driver_of(connection) == "sqlite3" and level is None and getattr(connection, "autocommit", True) is not False
 
 
-def driver_of(connection: Any) -> str:
+def driver_of(connection: Connection) -> str:
     """The name of the driver's top module, such as ``sqlite3`` or ``psycopg``."""
     for kind in type(connection).__mro__:
         name = kind.__module__.partition(".")[0]
@@ -85,7 +121,7 @@ def driver_of(connection: Any) -> str:
     return ""
 
 
-def param_style(connection: Any) -> str:
+def param_style(connection: Connection) -> str:
     """How the driver wants parameters marked: one of PEP 249's five.
 
     :raises ValueError: the driver does not say.
@@ -125,7 +161,7 @@ TableName = str | Sequence[str]
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*")
 
 
-def quote_mark(connection: Any) -> str:
+def quote_mark(connection: Connection) -> str:
     """What the connection's database quotes names with."""
     return "`" if driver_of(connection) in MYSQL else '"'
 
@@ -239,7 +275,7 @@ class DbApiInsert(Change[T]):
     values_of: Callable[[T], Any] = fields_of
     """element -> the statement's parameters; by default the element's own fields"""
 
-    def apply(self, connection: Any, elements: Sequence[T]) -> None:
+    def apply(self, connection: Connection, elements: Sequence[T]) -> None:
         with closing(connection.cursor()) as cursor:
             cursor.executemany(self.statement, [self.values_of(element) for element in elements])
 
@@ -282,7 +318,7 @@ class DbApiUpsert(Change[T]):
                 quoted(column, mark)
         object.__setattr__(self, "_keys", tuple(columns.index(column) for column in self.key_columns))
 
-    def apply(self, connection: Any, elements: Sequence[T]) -> None:
+    def apply(self, connection: Connection, elements: Sequence[T]) -> None:
         style = self.param_style or param_style(connection)
         statements = self._statements(connection, style)
         changes = last_per_key(elements, self._key)
@@ -296,7 +332,7 @@ class DbApiUpsert(Change[T]):
             if upserts:
                 cursor.executemany(statements.upsert, [bind(style, row) for row in upserts])
 
-    def _statements(self, connection: Any, style: str) -> UpsertStatements:
+    def _statements(self, connection: Connection, style: str) -> UpsertStatements:
         mark = quote_mark(connection) if self.quote is None else self.quote
         marks = placeholders(style, len(self.columns))
         names = UpsertNames(
@@ -375,7 +411,7 @@ class DbApiSink(Sink[T], Generic[T]):
 
 class _DbApiWriter(SinkWriter[T]):
     def __init__(self, connect: Connect, change: Change[T], batch_size: int, patience: Patience) -> None:
-        self._kept = KeptConnection(lambda: open_connection(connect))
+        self._kept = PersistentConnection(lambda: open_connection(connect))
         self._change = change
         self._batch_size = batch_size
         self._batch: list[T] = []
@@ -473,7 +509,7 @@ class CommitTable:
     :param table: its name, quoted.
     """
 
-    def __init__(self, connection: Any, table: str, style: str) -> None:
+    def __init__(self, connection: Connection, table: str, style: str) -> None:
         self._connection = connection
         self._table = table
         self._style = style
@@ -520,7 +556,7 @@ class CommitTable:
 class _DbApiSender(BatchSender[T]):
     remembers = True
 
-    def __init__(self, connection: Any, change: Change[T], table: CommitTable) -> None:
+    def __init__(self, connection: Connection, change: Change[T], table: CommitTable) -> None:
         self._connection = connection
         self._change = change
         self._table = table

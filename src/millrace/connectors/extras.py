@@ -67,20 +67,14 @@ def _needs(module: str) -> tuple[str, Mapping[str, str]]:
     return name, _NEEDED.get(name, {})
 
 
-def missing_extra_of_table(connector: str, module: str, options: Mapping[str, str]) -> str | None:
+def missing_extra_of_table(extra: str, options: Mapping[str, str]) -> str | None:
     """What a table's connector needs and is not installed, and how to install it.
 
-    :param module: of its factory.
+    :param extra: as its factory names it; ``jdbc``: the URL says which.
     """
-    if connector in _BY_NAME:
-        return _missing(connector, _BY_NAME[connector])
-    if module.startswith(_HERE):
-        for name in module.removeprefix(_HERE).split("."):
-            if name == "jdbc":
-                return missing_driver(options.get("url", ""))
-            if (missing := _missing(name, _NEEDED.get(name, {}))) is not None:
-                return missing
-    return None
+    if extra == "jdbc":
+        return missing_driver(options.get("url", ""))
+    return _missing(extra, _BY_NAME.get(extra) or _NEEDED[extra])
 
 
 def missing_driver(url: str) -> str | None:

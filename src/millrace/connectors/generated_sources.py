@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from millrace.common.source import (
     Boundedness,
@@ -22,14 +22,13 @@ from millrace.common.source import (
     SourceReaderContext,
     SplitEnumeratorContext,
 )
-from millrace.common.typeinfo import Types
+from millrace.common.typeinfo import TypeInformation, Types
 from millrace.connectors.source_base import (
     BATCH,
     QueueEnumerator,
     QueueReader,
     RangeReader,
     RangeSplit,
-    RateLimiterStrategy,
     range_splits,
     split_range,
 )
@@ -54,7 +53,7 @@ class CollectionSource(Source[T, CollectionSplit], Generic[T]):
     :param type_info: the elements' type, if the program gave one.
     """
 
-    def __init__(self, values: Iterable[T], type_info: Any = None) -> None:
+    def __init__(self, values: Iterable[T], type_info: TypeInformation | None = None) -> None:
         self._values: list[T] | None = list(values)
         self._type_info = type_info
 
@@ -83,7 +82,7 @@ class CollectionSource(Source[T, CollectionSplit], Generic[T]):
         light._values = None
         return light
 
-    def get_produced_type(self) -> Any:
+    def get_produced_type(self) -> TypeInformation | None:
         return self._type_info
 
 
@@ -138,7 +137,7 @@ class NumberSequenceSource(Source[int, RangeSplit]):
     def create_reader(self, context: SourceReaderContext) -> RangeReader:
         return RangeReader(context.max_records)
 
-    def get_produced_type(self) -> Any:
+    def get_produced_type(self) -> TypeInformation | None:
         return Types.LONG()
 
     def __repr__(self) -> str:
@@ -168,6 +167,42 @@ class GeneratorFunction(ABC, Generic[T]):
 
     def close(self) -> None:
         """Called at the end of the reader."""
+
+
+@dataclass(frozen=True)
+class RateLimiterStrategy:
+    """A limit over all subtasks together; make one with ``no_op``, ``per_second`` or ``per_checkpoint``.
+
+    >>> source = DataGeneratorSource(lambda index: index, 10, RateLimiterStrategy.per_second(100), Types.LONG())
+    """
+
+    events_per_second: float | None = None
+    events_per_checkpoint: int | None = None
+
+    @staticmethod
+    def no_op() -> RateLimiterStrategy:
+        """As fast as possible."""
+        return RateLimiterStrategy()
+
+    @staticmethod
+    def per_second(events: float) -> RateLimiterStrategy:
+        """At most ``events`` elements a second (may be below 1).
+
+        :raises ValueError: if ``events`` is not positive.
+        """
+        if events <= 0:
+            raise ValueError(f"per_second needs a positive number of events, got {events}")
+        return RateLimiterStrategy(events_per_second=float(events))
+
+    @staticmethod
+    def per_checkpoint(events: int) -> RateLimiterStrategy:
+        """At most ``events`` elements between two checkpoints (epochs).
+
+        :raises ValueError: if ``events`` is not positive.
+        """
+        if events <= 0:
+            raise ValueError(f"per_checkpoint needs a positive number of events, got {events}")
+        return RateLimiterStrategy(events_per_checkpoint=int(events))
 
 
 @dataclass(frozen=True)
@@ -209,7 +244,7 @@ class DataGeneratorSource(Source[T, GeneratorSplit], Generic[T]):
         generator_function: Callable[[int], T] | GeneratorFunction[T],
         count: int | None = None,
         rate_limiter_strategy: RateLimiterStrategy | None = None,
-        type_info: Any = None,
+        type_info: TypeInformation | None = None,
         at_once: int = BATCH,
     ) -> None:
         if count is not None and count < 0:
@@ -253,7 +288,7 @@ class DataGeneratorSource(Source[T, GeneratorSplit], Generic[T]):
     def create_reader(self, context: SourceReaderContext) -> GeneratorReader[T]:
         return GeneratorReader(self._function, context, self._at_once)
 
-    def get_produced_type(self) -> Any:
+    def get_produced_type(self) -> TypeInformation | None:
         return self._type_info
 
 

@@ -23,6 +23,7 @@ from millrace.common.source import (
     SplitEnumeratorContext,
     split_id,
 )
+from millrace.common.typeinfo import TypeInformation
 from millrace.util.by_value import pickled_by_value
 
 if TYPE_CHECKING:
@@ -458,7 +459,7 @@ class HybridSource(Source[Any, Any]):
             ]
         )
 
-    def get_produced_type(self) -> Any:
+    def get_produced_type(self) -> TypeInformation | None:
         source = self._entries[0].source
         return None if source is None else source.get_produced_type()
 

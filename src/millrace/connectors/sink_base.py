@@ -127,7 +127,7 @@ class Closeable(Protocol):
 C = TypeVar("C", bound=Closeable)
 
 
-class KeptConnection(Generic[C]):
+class PersistentConnection(Generic[C]):
     """Opened when it is first used. One that fails at its first use after ``settled``, because the other side has
     closed it meanwhile, is replaced once."""
 
@@ -229,7 +229,7 @@ class _UpsertWriter(SinkWriter[T]):
         self._key_of = sink.key_of
         self._batch_size = batch_size
         self._changes: dict[Hashable, T] = {}
-        self._kept = KeptConnection(sink.open_table)
+        self._kept = PersistentConnection(sink.open_table)
 
     def write(self, element: T, context: SinkWriterContext) -> None:
         self._patience.begin()

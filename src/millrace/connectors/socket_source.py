@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 
 from millrace.common.files.file_access import BEGINNING, record_limit, too_large
 from millrace.common.source import Boundedness, Source, SourceReader, SourceReaderContext, SplitEnumeratorContext
-from millrace.common.typeinfo import Types
+from millrace.common.typeinfo import TypeInformation, Types
 from millrace.connectors.source_base import QueueEnumerator
 from millrace.connectors.split_reader import SourceReaderBase, SplitBatch, SplitReader
 
@@ -195,5 +195,5 @@ class SocketTextSource(SocketSource[str]):
         texts = [message.decode("utf-8", "replace") for message in messages]
         return [text.removesuffix("\r") for text in texts] if self.server.delimiter == b"\n" else texts
 
-    def get_produced_type(self) -> Any:
+    def get_produced_type(self) -> TypeInformation | None:
         return Types.STRING()

@@ -21,6 +21,7 @@ from millrace.common.source import (
     SplitEnumeratorContext,
     split_id,
 )
+from millrace.common.typeinfo import TypeInformation
 
 SplitT = TypeVar("SplitT")
 
@@ -142,42 +143,6 @@ _MOST_SECONDS = 1.0
 """What was not taken in this time is not made up for."""
 
 
-@dataclass(frozen=True)
-class RateLimiterStrategy:
-    """A limit over all subtasks together; make one with ``no_op``, ``per_second`` or ``per_checkpoint``.
-
-    >>> source = DataGeneratorSource(lambda index: index, 10, RateLimiterStrategy.per_second(100), Types.LONG())
-    """
-
-    events_per_second: float | None = None
-    events_per_checkpoint: int | None = None
-
-    @staticmethod
-    def no_op() -> RateLimiterStrategy:
-        """As fast as possible."""
-        return RateLimiterStrategy()
-
-    @staticmethod
-    def per_second(events: float) -> RateLimiterStrategy:
-        """At most ``events`` elements a second (may be below 1).
-
-        :raises ValueError: if ``events`` is not positive.
-        """
-        if events <= 0:
-            raise ValueError(f"per_second needs a positive number of events, got {events}")
-        return RateLimiterStrategy(events_per_second=float(events))
-
-    @staticmethod
-    def per_checkpoint(events: int) -> RateLimiterStrategy:
-        """At most ``events`` elements between two checkpoints (epochs).
-
-        :raises ValueError: if ``events`` is not positive.
-        """
-        if events <= 0:
-            raise ValueError(f"per_checkpoint needs a positive number of events, got {events}")
-        return RateLimiterStrategy(events_per_checkpoint=int(events))
-
-
 class Pace:
     """Limits the rate of a reader: how many records it may take now.
 
@@ -191,8 +156,8 @@ class Pace:
     def allowed(self, most: int) -> int:
         """How many records may be taken now, at most ``most``; 0: it is too early for the next one."""
         now = self._clock()
-        most_kept = max(self._rate * _MOST_SECONDS, 1.0)
-        self._allowed = min(self._allowed + (now - self._last) * self._rate, most_kept)
+        capacity = max(self._rate * _MOST_SECONDS, 1.0)
+        self._allowed = min(self._allowed + (now - self._last) * self._rate, capacity)
         self._last = now
         return min(int(self._allowed), most)
 
@@ -218,5 +183,5 @@ class DelegatingSource(Source[Any, Any]):
     def create_reader(self, context: SourceReaderContext) -> Any:
         return self._source.create_reader(context)
 
-    def get_produced_type(self) -> Any:
+    def get_produced_type(self) -> TypeInformation | None:
         return self._source.get_produced_type()

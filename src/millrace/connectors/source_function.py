@@ -6,6 +6,7 @@ and bytes, until the reader takes it; the checkpoint lock keeps ``run`` from emi
 
 from __future__ import annotations
 
+import logging
 import pickle
 import sys
 import threading
@@ -23,6 +24,7 @@ from millrace.common.source import (
     SplitEnumerator,
     SplitEnumeratorContext,
 )
+from millrace.common.typeinfo import TypeInformation
 from millrace.connectors.source_base import QueueEnumerator
 from millrace.util.by_value import pickled_by_value
 from millrace.util.system import Cancelled, end_thread
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from millrace.common.functions import SourceFunction
 
 
+LOG = logging.getLogger(__name__)
 WAIT_SECONDS = 0.02
 
 
@@ -293,7 +296,9 @@ class FunctionReader(SourceReader[T, FunctionSplit], Generic[T]):
     def _start_running(self, split: FunctionSplit) -> Handover:
         from millrace.common.functions import FunctionInitializationContext
 
-        handover = Handover(0 if split.saved else split.emitted, self._capacity())
+        skipped = self._skipped(split)
+        self._split = split if split.saved else replace(split, emitted=skipped)
+        handover = Handover(skipped, self._capacity())
         handover.on_available = self._call
         if self._checkpointed:
             store = self._context.get_operator_state_store()
@@ -304,6 +309,15 @@ class FunctionReader(SourceReader[T, FunctionSplit], Generic[T]):
         self._thread = JobThread(target=_run, args=arguments, name="millrace-source-function", daemon=True)
         self._thread.start()
         return handover
+
+    def _skipped(self, split: FunctionSplit) -> int:
+        """The number of elements that are not emitted again."""
+        if split.saved or not split.emitted:
+            return 0
+        name, again = type(self._function).__name__, self._function.emits_same_elements
+        then = "are skipped" if again else "may come twice: set emits_same_elements, or be a CheckpointedFunction"
+        LOG.warning("source function %s starts again: %d elements that were read %s", name, split.emitted, then)
+        return split.emitted if again else 0
 
     def _capacity(self) -> int:
         """What the job takes in about 100 ms: what waits longer is only late, and is saved with the state."""
@@ -411,13 +425,13 @@ class SourceFunctionSource(Source[T, FunctionSplit], Generic[T]):
     The source counts as bounded, since nobody knows whether ``run`` returns: batch mode waits for that. In streaming
     mode it may take for ever.
 
-    What ``run`` did can't be saved. After a failure or from a savepoint ``run`` starts again, and as many elements as
-    were read before are dropped: exactly once for a function that emits the same elements each time, anything else for
-    others. A ``CheckpointedFunction`` saves how far it is at the end of every epoch, and nothing is dropped. ``run``
-    has to hold ``ctx.get_checkpoint_lock()`` while it emits and changes what ``snapshot_state`` will save.
+    What ``run`` did can't be saved. After a failure or from a savepoint ``run`` starts again, and all that it emits is
+    read. Where ``emits_same_elements`` says that these are the same ones, as many are skipped as were read before. A
+    ``CheckpointedFunction`` saves how far it is at the end of every epoch, and nothing is skipped. ``run`` has to hold
+    ``ctx.get_checkpoint_lock()`` while it emits and changes what ``snapshot_state`` will save.
     """
 
-    def __init__(self, source_function: SourceFunction[T], type_info: Any = None) -> None:
+    def __init__(self, source_function: SourceFunction[T], type_info: TypeInformation | None = None) -> None:
         self._function = source_function
         self._type_info = type_info
 
@@ -439,7 +453,7 @@ class SourceFunctionSource(Source[T, FunctionSplit], Generic[T]):
     def create_reader(self, context: SourceReaderContext) -> SourceReader[T, FunctionSplit]:
         return FunctionReader(self._function, context)
 
-    def get_produced_type(self) -> Any:
+    def get_produced_type(self) -> TypeInformation | None:
         return self._type_info
 
     def __repr__(self) -> str:

@@ -11,7 +11,7 @@ from millrace.common.time import TimeSpan, to_millis
 from millrace.common.typeinfo import TypeInformation
 from millrace.datastream.data_stream import DataStream
 from millrace.datastream.handles import expect
-from millrace.graph.nodes import GraphError
+from millrace.graph.program import GraphError
 from millrace.runtime.operators import specs
 from millrace.util.tracebacks import user_origin
 

@@ -1,4 +1,7 @@
+# Written by `make tables` from millrace.pyflink_names: edit that, not this file.
 """Retries of async calls, under PyFlink's path."""
+
+from __future__ import annotations
 
 from millrace.common.functions.async_functions import (
     NO_RETRY_STRATEGY,

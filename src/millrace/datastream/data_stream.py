@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from importlib import import_module
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, overload
 
@@ -69,12 +68,12 @@ from millrace.datastream.handles import (
     checked_type,
     expect,
 )
-from millrace.datastream.not_yet import module_getattr
-from millrace.graph.nodes import Cache, Chaining, Edge, GraphError, Node
+from millrace.graph.program import Cache, Chaining, Edge, GraphError, Node
 from millrace.runtime.exchange import partitioners
 from millrace.runtime.exchange.keys import UPPER_BOUND_MAX_PARALLELISM
 from millrace.runtime.operators import specs
 from millrace.util.fallback import takes_older_arguments
+from millrace.util.not_yet import lazy_names
 from millrace.util.plugins import NOTEBOOKS, load
 from millrace.util.tracebacks import user_origin
 
@@ -90,19 +89,15 @@ __all__ = ["CloseableIterator", "ConnectedStreams", "DataStream", "DataStreamSin
 
 
 # Handles with modules of their own, which import this one; PyFlink has them here.
-_ELSEWHERE = {
-    "AllWindowedStream": "windowed_stream",
-    "BroadcastConnectedStream": "derived_streams",
-    "CachedDataStream": "derived_streams",
-    "WindowedStream": "windowed_stream",
-}
-
-_missing = module_getattr(__name__)
-
-
-def __getattr__(name: str) -> Any:
-    home = _ELSEWHERE.get(name)
-    return _missing(name) if home is None else getattr(import_module(f"millrace.datastream.{home}"), name)
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "AllWindowedStream": "datastream.windowed_stream",
+        "BroadcastConnectedStream": "datastream.derived_streams",
+        "CachedDataStream": "datastream.derived_streams",
+        "WindowedStream": "datastream.windowed_stream",
+    },
+)
 
 
 class DataStream(_NodeHandle):

@@ -14,7 +14,7 @@ from millrace.common.typeinfo import TypeInformation
 from millrace.connectors.result_cache import ResultCache
 from millrace.datastream.data_stream import ConnectedStreams, DataStream, KeyedStream
 from millrace.datastream.handles import BroadcastStream, Port, expect
-from millrace.graph.nodes import GraphError
+from millrace.graph.program import GraphError
 from millrace.runtime.operators import specs
 from millrace.util.tracebacks import user_origin
 

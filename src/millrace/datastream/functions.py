@@ -1,4 +1,106 @@
+# Written by `make tables` from millrace.pyflink_names: edit that, not this file.
 """The functions that a user writes, under PyFlink's path."""
 
-from millrace.common.functions import *  # noqa: F403
-from millrace.common.functions import __all__ as __all__
+from __future__ import annotations
+
+from millrace.common.functions.async_functions import (
+    AsyncFunction,
+    AsyncFunctionDescriptor,
+    AsyncRetryPredicate,
+    AsyncRetryStrategy,
+)
+from millrace.common.functions.element_functions import (
+    AggregateFunction,
+    CoFlatMapFunction,
+    CoGroupFunction,
+    CoMapFunction,
+    FilterFunction,
+    FlatJoinFunction,
+    FlatMapFunction,
+    JoinFunction,
+    KeySelector,
+    MapFunction,
+    NullByteKeySelector,
+    Partitioner,
+    ProcessJoinFunction,
+    ReduceFunction,
+)
+from millrace.common.functions.function_base import (
+    CheckpointedFunction,
+    Function,
+    FunctionInitializationContext,
+    FunctionSnapshotContext,
+    GlobalAggregateManager,
+    KeyedStateStore,
+    RuntimeContext,
+)
+from millrace.common.functions.process_functions import (
+    BaseBroadcastProcessFunction,
+    BroadcastProcessFunction,
+    CoProcessFunction,
+    KeyedBroadcastProcessFunction,
+    KeyedCoProcessFunction,
+    KeyedProcessFunction,
+    ProcessFunction,
+    TimerService,
+)
+from millrace.common.functions.source_and_sink_functions import (
+    ParallelSourceFunction,
+    SinkFunction,
+    SourceFunction,
+    TwoPhaseCommitSinkFunction,
+)
+from millrace.common.functions.window_functions import (
+    AllWindowFunction,
+    PassThroughAllWindowFunction,
+    PassThroughWindowFunction,
+    ProcessAllWindowFunction,
+    ProcessWindowFunction,
+    WindowFunction,
+)
+
+__all__ = [
+    "Function",
+    "GlobalAggregateManager",
+    "KeyedStateStore",
+    "RuntimeContext",
+    "CheckpointedFunction",
+    "FunctionInitializationContext",
+    "FunctionSnapshotContext",
+    "MapFunction",
+    "CoMapFunction",
+    "FlatMapFunction",
+    "CoFlatMapFunction",
+    "ReduceFunction",
+    "AggregateFunction",
+    "KeySelector",
+    "NullByteKeySelector",
+    "FilterFunction",
+    "Partitioner",
+    "JoinFunction",
+    "FlatJoinFunction",
+    "CoGroupFunction",
+    "ProcessJoinFunction",
+    "SourceFunction",
+    "ParallelSourceFunction",
+    "SinkFunction",
+    "TwoPhaseCommitSinkFunction",
+    "ProcessFunction",
+    "CoProcessFunction",
+    "KeyedProcessFunction",
+    "KeyedCoProcessFunction",
+    "TimerService",
+    "BaseBroadcastProcessFunction",
+    "BroadcastProcessFunction",
+    "KeyedBroadcastProcessFunction",
+    "WindowFunction",
+    "AllWindowFunction",
+    "ProcessWindowFunction",
+    "ProcessAllWindowFunction",
+    "PassThroughWindowFunction",
+    "PassThroughAllWindowFunction",
+    "AsyncFunction",
+    "AsyncFunctionDescriptor",
+    "AsyncRetryPredicate",
+    "AsyncRetryStrategy",
+]

@@ -12,7 +12,7 @@ from millrace.common.state import MapStateDescriptor
 from millrace.common.typeinfo import RowTypeInfo, TupleTypeInfo, TypeInformation
 from millrace.datastream.function_adapters import refuse_generator
 from millrace.datastream.slot_sharing_group import SlotSharingGroup
-from millrace.graph.nodes import Chaining, Edge, GraphError, Node
+from millrace.graph.program import Chaining, Edge, GraphError, Node
 from millrace.runtime.exchange import partitioners
 from millrace.util.fallback import HasOlderNames
 from millrace.util.tracebacks import user_origin

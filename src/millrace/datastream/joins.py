@@ -25,7 +25,7 @@ from millrace.datastream.data_stream import ConnectedStreams, DataStream, KeyedS
 from millrace.datastream.function_adapters import Adapter
 from millrace.datastream.handles import OTHER_ENVIRONMENT, Port, _function, _key_function, checked_type, expect
 from millrace.datastream.windowed_stream import WindowedStream
-from millrace.graph.nodes import GraphError
+from millrace.graph.program import GraphError
 from millrace.runtime.exchange.partitioners import TaggedHash
 from millrace.runtime.operators import specs
 from millrace.util.tracebacks import user_origin

@@ -1,4 +1,10 @@
+# Written by `make tables` from millrace.pyflink_names: edit that, not this file.
 """Side outputs, under PyFlink's path."""
 
-from millrace.common.output_tag import *  # noqa: F403
-from millrace.common.output_tag import __all__ as __all__
+from __future__ import annotations
+
+from millrace.common.output_tag import OutputTag
+
+__all__ = [
+    "OutputTag",
+]

@@ -9,15 +9,14 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from millrace.common.config_values import to_boolean
-from millrace.common.configuration import Configuration
+from millrace.common.configuration import Configuration, to_boolean
 from millrace.common.files import store_settings
 from millrace.configuration.files import file_settings
 from millrace.util.plugins import LAUNCHERS, load
 
 if TYPE_CHECKING:
     from millrace.datastream.job_settings import JobSettings
-    from millrace.graph.nodes import Graph
+    from millrace.graph.program import Graph
     from millrace.runtime.operators.job_graph import JobGraph
     from millrace.spark.jobs.client import LocalJobClient
     from millrace.spark.jobs.submit import SparkJobClient

@@ -1,7 +1,46 @@
+# Written by `make tables` from millrace.pyflink_names: edit that, not this file.
 """State descriptors and handles, under PyFlink's path."""
 
-from millrace.common.state import *  # noqa: F403
-from millrace.common.state import AppendingState, MergingState, State, StateDescriptor
-from millrace.common.state import __all__ as _listed
+from __future__ import annotations
 
-__all__ = [*_listed, "AppendingState", "MergingState", "State", "StateDescriptor"]
+from millrace.common.state.handles import (
+    AggregatingState,
+    AggregatingStateDescriptor,
+    AppendingState,
+    BroadcastState,
+    ListState,
+    ListStateDescriptor,
+    MapState,
+    MapStateDescriptor,
+    MergingState,
+    OperatorStateStore,
+    ReadOnlyBroadcastState,
+    ReducingState,
+    ReducingStateDescriptor,
+    State,
+    StateDescriptor,
+    ValueState,
+    ValueStateDescriptor,
+)
+from millrace.common.state.ttl import StateTtlConfig
+
+__all__ = [
+    "ValueStateDescriptor",
+    "ValueState",
+    "ListStateDescriptor",
+    "ListState",
+    "MapStateDescriptor",
+    "MapState",
+    "ReducingStateDescriptor",
+    "ReducingState",
+    "AggregatingStateDescriptor",
+    "AggregatingState",
+    "ReadOnlyBroadcastState",
+    "BroadcastState",
+    "OperatorStateStore",
+    "AppendingState",
+    "MergingState",
+    "State",
+    "StateDescriptor",
+    "StateTtlConfig",
+]

@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from millrace.common.state.storage import KeyValueStore, StorePlace
-from millrace.datastream.not_yet import not_yet
 from millrace.util.names import checked_class, load_class
+from millrace.util.not_yet import not_yet
 
 __all__ = [
     "StateBackend",

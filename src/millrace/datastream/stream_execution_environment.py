@@ -10,8 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
-from millrace.common.config_options import ConfigOptions
-from millrace.common.configuration import Configuration
+from millrace.common.configuration import ConfigOptions, Configuration
 from millrace.common.execution_config import ExecutionConfig
 from millrace.common.files import store_settings
 from millrace.common.functions import ParallelSourceFunction, SourceFunction
@@ -25,36 +24,38 @@ from millrace.configuration.registry import settled, tell_about
 from millrace.connectors.generated_sources import CollectionSource, NumberSequenceSource
 from millrace.connectors.result_cache import ResultCache
 from millrace.connectors.source_function import SourceFunctionSource
-from millrace.datastream.checkpoint_config import CheckpointConfig
 from millrace.datastream.checkpointing_mode import CheckpointingMode
 from millrace.datastream.data_stream import DataStream
-from millrace.datastream.dependencies import Dependencies, dependencies_of, existing, is_flinks_and_missing
 from millrace.datastream.execution_mode import RuntimeExecutionMode
 from millrace.datastream.handles import Port, checked_type, expect
 from millrace.datastream.job_settings import (
+    CheckpointConfig,
+    Dependencies,
     JobSettings,
     check_installed,
     checkpoint_plan,
     configured_backend,
+    dependencies_of,
+    existing,
+    is_flinks_and_missing,
     state_plan,
 )
-from millrace.datastream.not_yet import not_yet
 from millrace.datastream.settings import Submission, get_defaults, get_submitter, hands_over
 from millrace.datastream.slot_sharing_group import SlotSharingGroup
 from millrace.datastream.state_backend import StateBackend
 from millrace.graph import program
 from millrace.graph.engine import engine
-from millrace.graph.lowering import lower, with_settings
-from millrace.graph.nodes import Graph, GraphError, Node, Settings
-from millrace.graph.passes import run_passes
-from millrace.graph.program import Program, plan_json, with_key_nodes
+from millrace.graph.lowering import lower, run_passes, with_settings
+from millrace.graph.program import Graph, GraphError, Node, Program, Settings, plan_json, with_key_nodes
 from millrace.runtime.coordination.commits import commits_in_two_phases
 from millrace.runtime.coordination.restart import is_regional, restart_policy
 from millrace.runtime.exchange.keys import UPPER_BOUND_MAX_PARALLELISM
 from millrace.runtime.operators import specs
 from millrace.runtime.operators.job_graph import JobGraph
-from millrace.runtime.state.working import InMemory
+from millrace.runtime.state.working import InMemory, StatePlan
 from millrace.util.fallback import HasOlderNames
+from millrace.util.not_yet import not_yet
+from millrace.util.ports import port_range
 from millrace.util.tracebacks import shorten_uncaught
 
 if TYPE_CHECKING:
@@ -494,9 +495,12 @@ class StreamExecutionEnvironment(HasOlderNames):
             chain_different_max_parallelism=self.is_chaining_of_operators_with_different_max_parallelism_enabled(),
             batch=batch,
             job_id=job_id,
-            state=InMemory() if batch else state_plan(self.get_state_backend()),
+            state=InMemory() if batch else self._state_plan(),
             auto_uids=self._config.has_auto_generated_uids_enabled(),
         )
+
+    def _state_plan(self) -> StatePlan:
+        return state_plan(self.get_state_backend(), options.STATE_ROWS_MEMORY.read(self._given))
 
     @contextmanager
     def _apart(self) -> Iterator[Program]:
@@ -554,27 +558,31 @@ class StreamExecutionEnvironment(HasOlderNames):
         self._checkpoint_config.validate()
         graph = self._graph(str(JobID.generate()))
         job = lower(graph, job_name or self._configuration.get_string("pipeline.name", DEFAULT_JOB_NAME))
-        records = None if graph.settings.batch else self._option(options.EPOCH_RECORDS)
+        records = None if graph.settings.batch else options.EPOCH_RECORDS.read(self._given)
         millis = None if graph.settings.batch else self._longest_epoch(job)
         files = {file.name: file.path for file in self._dependencies.cached_files}
         latency = max(self._config.get_latency_tracking_interval(), 0)
         parameters = self._config.get_global_job_parameters()
-        return with_settings(job, records, millis, parameters, files, latency, self._chosen_buffer_timeout())
+        metrics = options.STATE_METRICS.read(self._given)
+        timeout = self._chosen_buffer_timeout()
+        return with_settings(job, records, millis, parameters, files, latency, timeout, metrics)
 
     def _longest_epoch(self, job: JobGraph) -> int:
         """The longest time (ms) that an epoch's sources read and its tasks work."""
-        longest: int = self._option(options.EPOCH_MILLIS)
+        longest = options.EPOCH_MILLIS.read(self._given)
         interval = self._checkpoint_config.get_checkpoint_interval()
         if interval > 0:
             return max(min(longest, interval), _SHORTEST_EPOCH_MS)
-        if options.EPOCH_MILLIS.key in self._configuration.to_dict() or self._by_the_clock():
+        if options.EPOCH_MILLIS.key in self._given or self._by_the_clock():
             return longest
         # Its output is not visible before its end, so it need not stop for that.
         shown = any(isinstance(info.spec, (specs.Print, specs.Collect)) for info in job.operators)
         return longest if shown else max(longest, _UNSEEN_EPOCH_MS)
 
-    def _option(self, option: Any) -> Any:
-        return self._configuration.get(option)
+    @property
+    def _given(self) -> dict[str, str]:
+        """The settings as texts by key, as declared options read them."""
+        return self._configuration.to_dict()
 
     def _submit(self, job_name: str | None, collect: int | None = None) -> SparkJobClient:
         prepare = partial(self._prepare, job_name)
@@ -596,7 +604,7 @@ class StreamExecutionEnvironment(HasOlderNames):
         """The checkpoint interval (ms) as the length of epochs, for a job whose sinks show nothing before a checkpoint:
         shorter epochs gain nothing. None for other jobs."""
         interval = self._checkpoint_config.get_checkpoint_interval()
-        chosen = options.EPOCH_INTERVAL.key in self._configuration.to_dict()
+        chosen = options.EPOCH_INTERVAL.key in self._given
         return interval if interval > 0 and not chosen and commits_in_two_phases(job) else None
 
     def _epoch_interval_ms(self, job: JobGraph) -> int:
@@ -604,15 +612,21 @@ class StreamExecutionEnvironment(HasOlderNames):
         return self._busy_interval_ms() if cadence is None else cadence
 
     def _busy_interval_ms(self) -> int:
-        return self._no_longer_than_checkpoints(self._option(options.EPOCH_INTERVAL))
+        return self._no_longer_than_checkpoints(options.EPOCH_INTERVAL.read(self._given))
+
+    def _flow_ports(self) -> tuple[int, ...]:
+        try:
+            return tuple(port_range(options.FLOW_PORTS.read(self._given)))
+        except ValueError as error:
+            raise ValueError(f"{options.FLOW_PORTS.key}: {error}") from None
 
     def _flow_epoch_ms(self, job: JobGraph) -> int:
         cadence = self._cadence_of_checkpoints(job)
         if cadence is not None:
             return cadence
-        chosen = options.EPOCH_INTERVAL.key in self._configuration.to_dict()
+        chosen = options.EPOCH_INTERVAL.key in self._given
         return self._no_longer_than_checkpoints(
-            self._option(options.EPOCH_INTERVAL) if chosen else options.FLOW_EPOCH_MS
+            options.EPOCH_INTERVAL.read(self._given) if chosen else options.FLOW_EPOCH_MS
         )
 
     def _no_longer_than_checkpoints(self, interval: int) -> int:
@@ -620,7 +634,7 @@ class StreamExecutionEnvironment(HasOlderNames):
         return min(interval, checkpoint) if checkpoint > 0 else interval
 
     def _epoch_timeout_ms(self, batch: bool) -> int | None:
-        wanted = self._option(options.EPOCH_TIMEOUT)
+        wanted = options.EPOCH_TIMEOUT.find(self._given)
         if wanted is None and batch:
             return None
         return options.STREAMING_EPOCH_TIMEOUT_MS if wanted is None else wanted.to_millis()
@@ -643,8 +657,10 @@ class StreamExecutionEnvironment(HasOlderNames):
             epoch_interval_ms=self._epoch_interval_ms(job),
             busy_interval_ms=self._busy_interval_ms(),
             flow_epoch_ms=self._flow_epoch_ms(job),
+            flow_ports=self._flow_ports(),
+            flow_lease_ms=options.FLOW_LEASE.read(self._given).to_millis(),
             epoch_timeout_ms=self._epoch_timeout_ms(batch),
-            epoch_execution=self._option(options.EPOCH_EXECUTION).lower(),
+            epoch_execution=options.EPOCH_EXECUTION.read(self._given).lower(),
             cancellation_timeout_ms=self._config.get_task_cancellation_timeout(),
             restart=restart_policy(configuration, None, plan is not None),
             regional=is_regional(configuration),
@@ -689,7 +705,7 @@ class StreamExecutionEnvironment(HasOlderNames):
         return self._configuration.get_string("execution.target", "") == "remote"
 
     def _new_result_cache(self) -> ResultCache:
-        cache = ResultCache(self._option(options.STATE_DIRECTORY), self._option(options.STATE_TRUST_DIRECTORY))
+        cache = ResultCache(options.STATE_DIRECTORY.find(self._given), options.STATE_TRUST_DIRECTORY.read(self._given))
         self._result_caches.add(cache)
         return cache
 
@@ -708,7 +724,7 @@ def _start(
     prepare: Callable[[], tuple[JobGraph, JobSettings]], needs_spark: bool, configuration: Mapping[str, str]
 ) -> SparkJobClient:
     runs = engine()
-    with runs.begun_ahead(configuration) if needs_spark else nullcontext():
+    with runs.started_early(configuration) if needs_spark else nullcontext():
         client: SparkJobClient = runs.submit(*prepare())
         return client
 

@@ -27,7 +27,6 @@ from millrace.common.time import TimeSpan, to_millis
 from millrace.common.typeinfo import TypeInformation, Types
 from millrace.common.window import Evictor, MergingWindowAssigner, Trigger, WindowAssigner
 from millrace.datastream import function_adapters
-from millrace.datastream.data_stream import DataStream, KeyedStream
 from millrace.datastream.function_adapters import (
     FieldChoice,
     FieldReduce,
@@ -39,13 +38,14 @@ from millrace.datastream.function_adapters import (
     smaller,
 )
 from millrace.datastream.handles import checked_type, expect
-from millrace.graph.nodes import GraphError
+from millrace.graph.program import GraphError
 from millrace.runtime.operators import specs
 from millrace.runtime.windows.slicing import CONTENTS, WindowStrategy
 from millrace.util.fallback import HasOlderNames
 from millrace.util.tracebacks import user_origin
 
 if TYPE_CHECKING:
+    from millrace.datastream.data_stream import DataStream, KeyedStream
     from millrace.datastream.stream_execution_environment import StreamExecutionEnvironment
 
 __all__ = ["AllWindowedStream", "WindowedStream"]
@@ -160,8 +160,8 @@ class _Windows(HasOlderNames, ABC, Generic[F, P]):
     ) -> DataStream:
         expect(aggregate_function, AggregateFunction, "aggregate()")
         _refuse_operator_state(aggregate_function, "aggregate")
-        kept_as = checked_type(accumulator_type) or Types.PICKLED_BYTE_ARRAY()
-        contents = AggregatingStateDescriptor(CONTENTS, aggregate_function, kept_as)
+        stored_type = checked_type(accumulator_type) or Types.PICKLED_BYTE_ARRAY()
+        contents = AggregatingStateDescriptor(CONTENTS, aggregate_function, stored_type)
         return self._add("aggregate", contents, window_function, output_type, _name(aggregate_function))
 
     def _evaluate(self, method: str, window_function: Any, output_type: TypeInformation | None) -> DataStream:

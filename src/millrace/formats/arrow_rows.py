@@ -5,11 +5,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from decimal import Decimal
 from itertools import repeat
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from millrace.common.serialization import BulkWriter, RowDataBulkWriterFactory
 from millrace.common.time import Instant
@@ -176,24 +178,45 @@ def rows_of_batch(batch: Any, names: list[str]) -> list[Row]:
     """The rows of a record batch; ``names`` is shared between them."""
     if not batch.num_columns:
         return [row_of([], names) for _ in range(batch.num_rows)]
-    columns = [_values(column) for column in batch.columns]
+    columns = [python_values(column) for column in batch.columns]
     return list(map(row_of, map(list, zip(*columns, strict=True)), repeat(names)))
 
 
-def _values(column: Any) -> list[Any]:
+def python_values(column: Any) -> list[Any]:
+    """The values of an Arrow column as programs see them."""
     type_ = column.type
-    if not column.null_count and (pa.types.is_integer(type_) or pa.types.is_floating(type_)):
-        # Many times faster than to_pylist, which makes a scalar object per value.
-        values: list[Any] = column.to_numpy(zero_copy_only=False).tolist()
-        return values
     if pa.types.is_timestamp(type_) and type_.unit == "ns":
         column = column.cast(pa.timestamp("us", type_.tz), safe=False)  # pandas' type for ns is not what users expect
     if pa.types.is_timestamp(type_) and type_.tz is not None:
         micros = column.cast(pa.timestamp("us", type_.tz), safe=False).cast(pa.int64()).to_pylist()
         return [None if value is None else _instant(value) for value in micros]
-    values = column.to_pylist()
-    convert = _from_arrow(type_)
+    if pa.types.is_string(type_) or (_is_plain(column.type) and not column.null_count and _in_python(column)):
+        # Many times faster than to_pylist, which makes a scalar object per value.
+        with suppress(pa.ArrowException):  # bytes that are no text: to_pylist says which
+            quick: list[Any] = column.to_numpy(zero_copy_only=False).tolist()
+            return quick
+    values: list[Any] = column.to_pylist()
+    convert = python_converter(type_)
     return values if convert is None else [None if value is None else convert(value) for value in values]
+
+
+def _is_plain(type_: Any) -> bool:
+    """Whether numpy's values become the Python values that ``to_pylist`` gives."""
+    is_ = pa.types
+    tests = (is_.is_date32, is_.is_timestamp, is_.is_boolean, is_.is_integer, is_.is_floating)
+    return any(test(type_) for test in tests)
+
+
+def _in_python(column: Any) -> bool:
+    """Whether all dates and times are in the years that Python has; other values are."""
+    if not pa.types.is_temporal(column.type) or not len(column):
+        return True
+    least, greatest = pc.min_max(column.cast(pa.timestamp("us"))).values()
+    return bool(least.value >= _YEAR_1 and greatest.value < _YEAR_10000)
+
+
+_YEAR_1, _YEAR_10000 = -62_135_596_800_000_000, 253_402_300_800_000_000
+"""microseconds"""
 
 
 def _instant(micros: int) -> Instant:
@@ -201,18 +224,18 @@ def _instant(micros: int) -> Instant:
     return Instant(seconds, rest * 1000)
 
 
-def _from_arrow(type_: Any) -> _Convert | None:
+def python_converter(type_: Any) -> _Convert | None:
     """From what ``to_pylist`` gives to what programs see; None when that is the same."""
     is_ = pa.types
     if is_.is_struct(type_):
         names = [field.name for field in type_]
-        fields = [(field.name, _from_arrow(field.type) or _same) for field in type_]
+        fields = [(field.name, python_converter(field.type) or _same) for field in type_]
         return lambda value: row_of([_nullable(convert, value[name]) for name, convert in fields], names)
     if is_.is_map(type_):
-        key, item = _from_arrow(type_.key_type) or _same, _from_arrow(type_.item_type) or _same
+        key, item = python_converter(type_.key_type) or _same, python_converter(type_.item_type) or _same
         return lambda value: {key(k): _nullable(item, v) for k, v in value}
     if is_.is_list(type_) or is_.is_large_list(type_) or is_.is_fixed_size_list(type_):
-        element = _from_arrow(type_.value_type)
+        element = python_converter(type_.value_type)
         return None if element is None else lambda value: [_nullable(element, v) for v in value]
     if is_.is_timestamp(type_) and type_.tz is not None:
         return lambda value: Instant(int(value.timestamp() // 1), value.microsecond * 1000)

@@ -3,16 +3,14 @@ schema, which reader and writer both have to know. Needs fastavro."""
 
 from __future__ import annotations
 
-import io
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from millrace.common import Row, Types
-from millrace.common.files.file_systems import absolute, open_file_system
+from millrace.common.files.file_systems import absolute
 from millrace.common.io import InputFormat, ResultTypeQueryable
 from millrace.common.serialization import BulkWriter, BulkWriterFactory, DeserializationSchema, SerializationSchema
 from millrace.common.typeinfo import TypeInformation
@@ -20,7 +18,8 @@ from millrace.connectors.file_system.file_format import BulkFormat, SplitRecords
 from millrace.connectors.file_system.file_listing import FileEnumeratorProvider
 from millrace.connectors.file_system.file_source import FileSource
 from millrace.connectors.file_system.file_stream import FileSplit, RecordError
-from millrace.formats.avro_blocks import BROKEN, UNREADABLE, avro_blocks, is_recursive, read_message, reason
+from millrace.formats.avro_blocks import UNREADABLE, is_recursive, reason
+from millrace.formats.avro_records import AvroFileRecords, read_message, write_message
 
 _ORDER = ("type", "name", "namespace", "doc", "fields", "items", "values", "symbols", "size", "default", "aliases")
 """Attributes of a schema that Java's Avro prints, in its order; the name of a field comes before its type."""
@@ -132,10 +131,6 @@ class GenericRecordAvroTypeInfo(TypeInformation):
         return f'GenericRecord("{self._schema}")'
 
 
-_RECORDS = 8192
-"""The most records of a batch: blocks can claim to have any number of records of no bytes."""
-
-
 class AvroInputFormat(InputFormat, FileSource[dict[str, Any]], ResultTypeQueryable):
     """The records of an Avro file, or of the files of a folder, for ``env.create_input``.
 
@@ -168,43 +163,13 @@ class AvroFileFormat(BulkFormat[dict[str, Any]]):
         return GenericRecordAvroTypeInfo(self._schema)
 
 
-class _AvroRecords(SplitRecords[dict[str, Any]]):
-    """The records of a file; the position is a number of records."""
+class _AvroRecords(AvroFileRecords[dict[str, Any]]):
+    def batch(self, records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        return records
 
-    def __init__(self, split: FileSplit) -> None:
-        self._path = split.path
-        self._stream = open_file_system(split.root)[0].open_input_file(split.path)
-        self._position = split.position or 0
-        try:
-            self._blocks: Iterator[Any] = iter(avro_blocks(self._stream))
-        except BROKEN as error:
-            self._stream.close()
-            raise RecordError(f"{self._path}: not an Avro file: {reason(error)}") from error
-        self._left = self._records()
-
-    def read_batch(self) -> list[dict[str, Any]] | None:
-        records: list[dict[str, Any]] = []
-        try:
-            records.extend(islice(self._left, _RECORDS))
-        except BROKEN as error:
-            read = self._position + len(records)
-            place = f", after record {read}" if read else ""
-            raise RecordError(f"{self._path}{place}: not an Avro file: {reason(error)}") from error
-        self._position += len(records)
-        return records or None
-
-    def _records(self) -> Iterator[dict[str, Any]]:
-        skip = self._position
-        for block in self._blocks:
-            if skip < block.num_records:
-                yield from islice(block, skip, None)
-            skip = max(skip - block.num_records, 0)
-
-    def position(self) -> int:
-        return self._position
-
-    def close(self) -> None:
-        self._stream.close()
+    def problem(self, error: Exception, read: int) -> RecordError:
+        place = f", after record {read}" if read else ""
+        return RecordError(f"{self._path}{place}: not an Avro file: {reason(error)}")
 
 
 class AvroBulkWriters:
@@ -410,13 +375,10 @@ class AvroRowDeserializationSchema(DeserializationSchema):
 
     def deserialize(self, message: bytes) -> Row:
         """:raises ValueError: it is no record of the schema."""
-        stream = io.BytesIO(message)
         try:
-            record = read_message(stream, self._schema.parsed, self._recursive)
+            record = read_message(message, self._schema.parsed, self._recursive)
         except UNREADABLE as error:
             raise ValueError(f"no record of the Avro schema: {reason(error)}") from error
-        if stream.tell() != len(message):
-            raise ValueError(f"no record of the Avro schema: {len(message) - stream.tell()} bytes are left over")
         row: Row = self._convert(record)
         return row
 
@@ -445,14 +407,10 @@ class AvroRowSerializationSchema(SerializationSchema):
 
     def serialize(self, value: Any) -> bytes:
         """:raises ValueError: a value has no form in the schema."""
-        import fastavro
-
-        stream = io.BytesIO()
         try:
-            fastavro.schemaless_writer(stream, self._schema.parsed, self._convert(value))
+            return write_message(self._convert(value), self._schema.parsed)
         except (TypeError, AttributeError, KeyError) as error:
             raise ValueError(f"{value!r} has no form in the Avro schema: {error}") from error
-        return stream.getvalue()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (None, self._schema.text)

@@ -33,20 +33,6 @@ def reason(error: Exception) -> str:
     return str(error) or type(error).__name__
 
 
-def read_message(stream: Any, schema: Any, recursive: bool) -> Any:
-    """The record of a message without its schema.
-
-    :param recursive: whether the schema is.
-    :raises ValueError: and the others of ``UNREADABLE``.
-    """
-    if recursive:
-        # The reader in C goes down until the stack of the process ends, and the process with it.
-        from fastavro import _read_py as readers
-    else:
-        import fastavro as readers
-    return readers.schemaless_reader(stream, schema, None)
-
-
 def is_recursive(schema: Any) -> bool:
     """Whether a record of a schema can hold records of the same kind.
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice, repeat
 from typing import Any
+
+import pyarrow as pa
 
 from millrace.common.serialization import (
     BulkWriter,
@@ -18,9 +21,12 @@ from millrace.common.serialization import (
 from millrace.common.types import Row, row_of
 from millrace.connectors.file_system.file_format import LargeLine, LineBlocks, SplitRecords, StreamFormat, where
 from millrace.connectors.file_system.file_stream import FileSplit, RecordError
-from millrace.formats.arrow_rows import arrow_schema, row_type_info, values_of_row
-from millrace.formats.csv_schema import CsvDialect, CsvSchema, _one_char, schema_of_fields
-from millrace.formats.text_values import CsvText, column_parser, field_parser, reader_options
+from millrace.formats.arrow_rows import arrow_schema, python_converter, python_values, row_type_info, values_of_row
+from millrace.formats.csv_blocks import CsvBlocks
+from millrace.formats.csv_fields import ROWS, TABLES, CsvRules, FieldReader, FieldReaders
+from millrace.formats.csv_records import RecordSplitter, fitted
+from millrace.formats.csv_schema import CsvColumn, CsvDialect, CsvSchema, _one_char, schema_of_fields
+from millrace.formats.csv_texts import RowTexts, as_they_are, stripped
 from millrace.util.skipped import record_skipped
 
 __all__ = ["CsvBulkWriters", "CsvReaderFormat", "CsvRowDeserializationSchema", "CsvRowSerializationSchema", "CsvSchema"]
@@ -64,6 +70,51 @@ class _Builder:
         return schema_of_fields(self._schema.names, self._schema.types, self._dialect)
 
 
+class _Fields:
+    """Reads the fields of one column as what programs see.
+
+    :ivar value: the value of a text; raises ValueError for one that does not fit.
+    """
+
+    def __init__(self, reader: FieldReader, column: CsvColumn, null: str | None) -> None:
+        self._reader = reader
+        self._is_text = pa.types.is_string(column.type)
+        self._null = null
+        convert = python_converter(column.type)
+        self.value: Callable[[str], Any] = reader.value if convert is None else _converted(reader.value, convert)
+
+    def values(self, texts: Sequence[str]) -> Sequence[Any]:
+        """:raises ValueError: for text that does not fit; does not say where."""
+        if self._is_text and (self._null is None or self._null not in texts):
+            return texts
+        return python_values(self._reader.read(pa.array(texts, pa.string())))
+
+
+def _converted(read: Callable[[str], Any], convert: Callable[[Any], Any]) -> Callable[[str], Any]:
+    def value(text: str) -> Any:
+        found = read(text)
+        return None if found is None else convert(found)
+
+    return value
+
+
+def _readers(schema: CsvSchema, rules: CsvRules, lenient: bool = False) -> list[FieldReader]:
+    """:raises TypeError: for a type that CSV cannot hold."""
+    dialect = schema.dialect
+    separators = [column.separator for column in schema.columns]
+    return [
+        FieldReaders(rules, dialect.null_value, dialect.array_separator if own is None else own, lenient).of_arrow(
+            column.type
+        )
+        for column, own in zip(schema.columns, separators)
+    ]
+
+
+def _fields(schema: CsvSchema, readers: Sequence[FieldReader]) -> list[_Fields]:
+    null = schema.dialect.null_value
+    return [_Fields(reader, column, null) for reader, column in zip(readers, schema.columns)]
+
+
 class CsvRowDeserializationSchema(DeserializationSchema):
     """Reads a message as one CSV line and gives a ``Row``; make one with ``CsvRowDeserializationSchema.Builder``.
 
@@ -76,15 +127,18 @@ class CsvRowDeserializationSchema(DeserializationSchema):
         self._schema = schema
         self._ignore_parse_errors = ignore_parse_errors
         self._names = schema.names
-        self._fields: Any = None
+        self._fields: list[_Fields] | None = None
+        self._splitter: RecordSplitter | None = None
 
     def deserialize(self, message: bytes) -> Row | None:
         """The row, or None for a message that is blank, a comment or (with ``ignore_parse_errors``) malformed.
 
+        With ``ignore_parse_errors`` a field that is missing or does not fit is None, as in Flink.
+
         :raises ValueError: for a malformed message.
         """
         try:
-            return self._parse(message.decode("utf-8"))
+            return self._parse(message.removeprefix(codecs.BOM_UTF8).decode("utf-8"))
         except (ValueError, csv.Error) as error:
             if self._ignore_parse_errors:
                 record_skipped()
@@ -92,23 +146,24 @@ class CsvRowDeserializationSchema(DeserializationSchema):
             raise ValueError(f"Failed to deserialize CSV row {message!r}: {error}") from error
 
     def _parse(self, text: str) -> Row | None:
-        if self._fields is None:
-            self._fields = [field_parser(column, self._schema.dialect) for column in self._schema.columns]
+        if self._fields is None or self._splitter is None:
+            self._fields = _fields(self._schema, _readers(self._schema, ROWS, self._ignore_parse_errors))
+            self._splitter = RecordSplitter(self._schema.dialect)
         if self._schema.dialect.allow_comments and text.startswith("#"):
             return None
-        record = next(csv.reader(text.splitlines(True), **reader_options(self._schema.dialect)), None)
+        record = next(self._splitter.split(text.splitlines(True)), None)
         if not record:
             return None
-        if len(record) != len(self._fields):
-            raise ValueError(f"Row length mismatch. {len(self._fields)} fields expected but was {len(record)}.")
-        return row_of([parse(text) for parse, text in zip(self._fields, record, strict=True)], self._names)
+        texts = fitted(record, len(self._fields), lenient=self._ignore_parse_errors)
+        values = [None if text is None else field.value(text) for field, text in zip(self._fields, texts)]
+        return row_of(values, self._names)
 
     def get_produced_type(self) -> Any:
         """The type of the rows."""
         return row_type_info(self._schema.arrow_schema())
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_fields": None}
+        return {**self.__dict__, "_fields": None, "_splitter": None}
 
     class Builder(_Builder):
         """Builds a ``CsvRowDeserializationSchema`` for a row type."""
@@ -123,7 +178,7 @@ class CsvRowDeserializationSchema(DeserializationSchema):
             return self
 
         def set_ignore_parse_errors(self, ignore_parse_errors: bool) -> CsvRowDeserializationSchema.Builder:
-            """Malformed messages give nothing instead of an error."""
+            """Malformed messages give nothing instead of an error, and fields that do not fit are None."""
             self._ignore_parse_errors = ignore_parse_errors
             return self
 
@@ -142,7 +197,7 @@ class CsvRowSerializationSchema(SerializationSchema):
     def __init__(self, schema: CsvSchema) -> None:
         self._schema = schema
         self._names = schema.names
-        self._text: CsvText | None = None
+        self._text: RowTexts | None = None
 
     def serialize(self, element: Any) -> bytes:
         """The line of a Row, tuple or dict, with the line delimiter at its end.
@@ -150,7 +205,7 @@ class CsvRowSerializationSchema(SerializationSchema):
         :raises ValueError: if the number of fields differs from the type's.
         """
         if self._text is None:
-            self._text = CsvText(self._schema)
+            self._text = RowTexts(self._schema, as_they_are)
         return self._text.lines([values_of_row(element, self._names)]).encode("utf-8")
 
     def __getstate__(self) -> dict[str, Any]:
@@ -219,33 +274,45 @@ class CsvReaderFormat(StreamFormat[Row]):
 
 
 class _CsvRecords(SplitRecords[Row]):
-    """Records by the csv module, which takes lines only as it needs them: after a record, ``_offset`` is its end."""
+    """Whole blocks of lines by Arrow where it reads them as Flink does, else records by the csv module, which takes
+    lines only as it needs them: after a record, ``_offset`` is its end."""
 
     def __init__(self, split: FileSplit, schema: CsvSchema, ignore_parse_errors: bool) -> None:
         self._split = split
-        self._schema = schema
         self._dialect = schema.dialect
+        self._schema = schema
         self._ignore = ignore_parse_errors
         self._names = schema.names
-        self._columns = [column_parser(column, schema.dialect) for column in schema.columns]
-        self._fields = [field_parser(column, schema.dialect) for column in schema.columns]
+        readers = _readers(schema, TABLES)
+        self._fields = _fields(schema, readers)
+        self._whole = _blocks(schema, readers)
         self._blocks = LineBlocks(split, returns=True, left_out=self._leave_out if ignore_parse_errors else None)
         self._offset = self._blocks.position
+        self._left: Iterator[bytes] = iter(())  # lines of a block that are not read yet
+        self._is_unusual = False
         self._at_record_start = True
-        self._records = csv.reader(self._lines(), **reader_options(schema.dialect))
+        self._splitter = RecordSplitter(schema.dialect)
+        self._records = self._splitter.split(self._lines())
         if split.position is None:
             self._skip_head()
 
     def _lines(self) -> Iterator[str]:
         comments = self._dialect.allow_comments
-        while (block := self._blocks.next_block()) is not None:
-            self._offset = self._blocks.position - len(block)
-            for line in block.splitlines(True):
+        while True:
+            lines = self._left
+            for line in lines:
                 self._offset += len(line)
                 if comments and self._at_record_start and line.startswith(b"#"):
                     continue
                 self._at_record_start = False
                 yield line.decode("utf-8")
+            if self._left is lines:  # nothing took its place while the lines were read
+                block = self._blocks.next_block()
+                if block is None:
+                    return
+                self._is_unusual = False
+                self._offset = self._blocks.position - len(block)
+                self._left = iter(block.splitlines(True))
 
     def _leave_out(self, line: LargeLine) -> None:
         self.parse_errors += 1
@@ -276,7 +343,7 @@ class _CsvRecords(SplitRecords[Row]):
                     raise RecordError(f"{self._split.path}, before byte {self._offset}: {error}") from error
                 self.parse_errors += 1
                 if isinstance(error, UnicodeDecodeError):  # which has ended the generator of lines
-                    self._records = csv.reader(self._rest(), **reader_options(self._dialect))
+                    self._records = self._splitter.split(self._rest())
                 continue
             if len(records) == before:
                 break
@@ -288,38 +355,55 @@ class _CsvRecords(SplitRecords[Row]):
         """Lines from ``_offset`` on."""
         self._blocks.close()
         self._blocks = LineBlocks(self._split.at(self._offset), returns=True)
+        self._left = iter(())
         return self._lines()
 
     def read_batch(self) -> list[Row] | None:
         start = self._offset
+        rows = self._whole_block()
+        if rows is not None:
+            return rows
         records = self._take(BATCH)
         if not records:
             return None if self._offset == start else []
-        width = len(self._names)
-        if set(map(len, records)) == {width}:
+        if set(map(len, records)) == {len(self._names)}:
             try:
-                columns = [parse(texts) for parse, texts in zip(self._columns, zip(*records, strict=True), strict=True)]
-                return list(map(row_of, map(list, zip(*columns, strict=True)), repeat(self._names)))
+                columns = [field.values(texts) for field, texts in zip(self._fields, zip(*records))]
+                return _rows(columns, self._names)
             except ValueError:
                 pass  # go through them one by one
         return self._one_by_one(records, start)
+
+    def _whole_block(self) -> list[Row] | None:
+        """The rows of the lines that are left of a block, or of the next one; None: record by record."""
+        if self._whole is None or self._is_unusual:
+            return None
+        block = b"".join(self._left)
+        if not block:
+            block = self._blocks.next_block() or b""
+            self._offset = self._blocks.position - len(block)
+        found = self._whole.read(block)
+        if found is None:
+            self._left, self._is_unusual = iter(block.splitlines(True)), True
+            return None
+        self._offset += len(block)
+        return _rows([python_values(column) for column in found[0]], self._names)
 
     def _one_by_one(self, records: list[list[str]], start: int) -> list[Row]:
         rows = []
         for number, record in enumerate(records):
             try:
-                if len(record) != len(self._fields):
-                    raise ValueError(f"{len(self._fields)} fields expected, but there are {len(record)}: {record}")
-                rows.append(row_of([self._field(n, text) for n, text in enumerate(record)], self._names))
+                texts = fitted(record, len(self._names))
+                rows.append(row_of([self._field(n, text) for n, text in enumerate(texts)], self._names))
             except ValueError as error:
                 if not self._ignore:
                     raise RecordError(f"{where(self._split, self._start_of(start, number))}: {error}") from error
                 self.parse_errors += 1
         return rows
 
-    def _field(self, number: int, text: str) -> Any:
+    def _field(self, number: int, text: str | None) -> Any:
         try:
-            return self._fields[number](text)
+            return None if text is None else self._fields[number].value(text)
         except ValueError as error:
             raise ValueError(f"field {self._names[number]!r}: {error}") from error
 
@@ -341,6 +425,16 @@ class _CsvRecords(SplitRecords[Row]):
 
     def close(self) -> None:
         self._blocks.close()
+
+
+def _rows(columns: Sequence[Sequence[Any]], names: list[str]) -> list[Row]:
+    return list(map(row_of, map(list, zip(*columns)), repeat(names)))
+
+
+def _blocks(schema: CsvSchema, readers: Sequence[FieldReader]) -> CsvBlocks | None:
+    """None if Arrow does not read the columns as Flink does."""
+    blocks = CsvBlocks(readers, range(len(readers)), len(readers), schema.dialect)
+    return blocks if blocks.is_possible else None
 
 
 class CsvBulkWriters:
@@ -375,7 +469,7 @@ class _CsvWriter(BulkWriter):
     def __init__(self, stream: Any, schema: CsvSchema) -> None:
         self._write: Callable[[bytes], Any] = stream.write
         self._names = schema.names
-        self._text = CsvText(schema, as_java=True)
+        self._text = RowTexts(schema, stripped)
         self._rows: list[Any] = []
         if schema.dialect.use_header:
             self._write(self._text.header().encode("utf-8"))

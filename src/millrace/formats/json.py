@@ -5,31 +5,45 @@ JSON schema can be the type.
 from __future__ import annotations
 
 import base64
+import codecs
 import json
+import math
 from collections.abc import Callable
-from decimal import Decimal, InvalidOperation
+from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
 
 from millrace.common.serialization import DeserializationSchema, Encoder, SerializationSchema
+from millrace.common.text import double_text, float_text
 from millrace.common.time import Instant
 from millrace.common.typeinfo import TypeInformation, Types
 from millrace.common.types import Row, row_of
 from millrace.connectors.file_system.file_format import LargeLine, LineBlocks, SplitRecords, StreamFormat, where
 from millrace.connectors.file_system.file_stream import FileSplit, RecordError, is_compressed
 from millrace.formats.arrow_rows import ANY, BIG_INT, arrow_type, values_of_row
+from millrace.formats.json_values import scalar_text, whole_number
+from millrace.formats.text_columns import (
+    BLANKS,
+    base64_value,
+    exact_decimal,
+    number_parser,
+    parse_any_whole,
+    single,
+    unsigned,
+)
 from millrace.formats.text_values import (
     format_instant,
     format_rfc_time,
     format_rfc_timestamp,
-    int_range,
     parse_boolean,
     parse_date,
     parse_instant,
     parse_time,
     parse_timestamp,
 )
+from millrace.relational.types import DoubleType
 from millrace.util.skipped import record_skipped
 
 __all__ = ["JsonLinesEncoder", "JsonLinesFormat", "JsonRowDeserializationSchema", "JsonRowSerializationSchema"]
@@ -99,18 +113,74 @@ def _resolve(ref: str, root: dict[str, Any]) -> dict[str, Any]:
 _Parse = Callable[[Any], Any]
 
 
+def _refuse(constant: str) -> Any:
+    raise ValueError(f"{constant} is not JSON")
+
+
 def json_decoder() -> Callable[[str], Any]:
-    """The standard decoder, but numbers with a fraction stay exact (``Decimal``)."""
-    return json.JSONDecoder(parse_float=Decimal).decode
+    """The standard decoder, but numbers with a fraction stay exact (``Decimal``), and NaN is refused."""
+    return json.JSONDecoder(parse_float=Decimal, parse_constant=_refuse).decode
 
 
-def value_parser(type_: Any, fail_on_missing_field: bool = False) -> _Parse:
-    """From a decoded JSON value to the value of an Arrow type; the function raises ValueError for what does not fit."""
-    parse = _parser(type_, fail_on_missing_field)
-    return lambda value: None if value is None else parse(value)
+@dataclass(frozen=True)
+class _Values:
+    """Makes functions from decoded JSON values to values of Arrow types, which raise ValueError for what does not fit.
+
+    :ivar strict: a field that is missing is an error.
+    :ivar lenient: what does not fit is None.
+    """
+
+    strict: bool = False
+    lenient: bool = False
+
+    def nullable(self, type_: Any) -> _Parse:
+        """As ``of``, and None stays None. :raises TypeError: for a type that JSON has no form for."""
+        parse = self.of(type_)
+        if not self.lenient:
+            return lambda value: None if value is None else parse(value)
+
+        def parse_leniently(value: Any) -> Any:
+            try:
+                return None if value is None else parse(value)
+            except ValueError:
+                return None
+
+        return parse_leniently
+
+    def of(self, type_: Any) -> _Parse:
+        is_ = pa.types
+        if is_.is_list(type_):
+            element = self.nullable(type_.value_type)
+            return lambda value: [element(part) for part in _checked(value, list)]
+        if is_.is_map(type_):
+            key, item = self.nullable(type_.key_type), self.nullable(type_.item_type)
+            return lambda value: {key(k): item(v) for k, v in _checked(value, dict).items()}
+        if is_.is_struct(type_):
+            return self._row_parser(type_)
+        return _simple_parser(type_)
+
+    def _row_parser(self, type_: Any) -> Callable[[Any], Row]:
+        names = [field.name for field in type_]
+        fields = [(field.name, self.nullable(field.type)) for field in type_]
+
+        def parse_row(value: Any) -> Row:
+            row = []
+            for name, parse in fields:
+                part = _checked(value, dict).get(name)
+                if part is not None:
+                    try:
+                        part = parse(part)
+                    except ValueError as error:
+                        raise ValueError(f"field {name!r}: {error}") from error
+                elif self.strict and name not in value:
+                    raise ValueError(f"Could not find field with name '{name}'.")
+                row.append(part)
+            return row_of(row, names)
+
+        return parse_row
 
 
-def _parser(type_: Any, strict: bool) -> _Parse:
+def _simple_parser(type_: Any) -> _Parse:
     is_ = pa.types
     if type_ == ANY:
         return _plain
@@ -118,21 +188,18 @@ def _parser(type_: Any, strict: bool) -> _Parse:
         return lambda value: value if isinstance(value, str) else _to_json(_plain(value))
     if is_.is_boolean(type_):
         return _parse_boolean
-    if is_.is_integer(type_) or type_ == BIG_INT:
-        limits = int_range(type_)
-        return lambda value: _parse_int(value, limits)
-    if is_.is_floating(type_):
+    if type_ == BIG_INT:
+        return lambda value: parse_any_whole(scalar_text(value))
+    if is_.is_unsigned_integer(type_):
+        return lambda value: unsigned(scalar_text(value), type_.bit_width)
+    if is_.is_integer(type_):
+        return lambda value: whole_number(value, type_.bit_width)
+    if is_.is_float64(type_):
         return _parse_float
+    if is_.is_floating(type_):
+        return lambda value: single(_parse_float(value))
     if is_.is_decimal(type_):
-        return _parse_decimal
-    if is_.is_list(type_):
-        element = value_parser(type_.value_type, strict)
-        return lambda value: [element(part) for part in _checked(value, list)]
-    if is_.is_map(type_):
-        key, item = value_parser(type_.key_type, strict), value_parser(type_.item_type, strict)
-        return lambda value: {key(k): item(v) for k, v in _checked(value, dict).items()}
-    if is_.is_struct(type_):
-        return _row_parser(type_, strict)
+        return lambda value: exact_decimal(scalar_text(value).strip(BLANKS))
     parse_text = _text_parser(type_)
     return lambda value: parse_text(_checked(value, str))
 
@@ -146,29 +213,8 @@ def _text_parser(type_: Any) -> Callable[[str], Any]:
     if is_.is_timestamp(type_):
         return parse_timestamp if type_.tz is None else parse_instant
     if is_.is_binary(type_):
-        return lambda text: base64.b64decode(text, validate=True)
+        return base64_value
     raise TypeError(f"JSON has no form for values of {type_}")
-
-
-def _row_parser(type_: Any, strict: bool) -> _Parse:
-    names = [field.name for field in type_]
-    fields = [(field.name, _parser(field.type, strict)) for field in type_]
-
-    def parse_row(value: Any) -> Row:
-        row = []
-        for name, parse in fields:
-            part = _checked(value, dict).get(name)
-            if part is not None:
-                try:
-                    part = parse(part)
-                except ValueError as error:
-                    raise ValueError(f"field {name!r}: {error}") from error
-            elif strict and name not in value:
-                raise ValueError(f"Could not find field with name '{name}'.")
-            row.append(part)
-        return row_of(row, names)
-
-    return parse_row
 
 
 def _checked(value: Any, kind: type) -> Any:
@@ -199,30 +245,17 @@ def _parse_boolean(value: Any) -> bool:
     raise ValueError(f"not a boolean: {value!r}")
 
 
-def _parse_int(value: Any, limits: tuple[int, int] | None) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, str, Decimal)):
-        raise ValueError(f"not an integer: {value!r}")
-    number = int(value)
-    if (isinstance(value, str) and "_" in value) or (isinstance(value, Decimal) and number != value):
-        raise ValueError(f"not an integer: {value}")
-    if limits is not None and not limits[0] <= number <= limits[1]:
-        raise ValueError(f"{number} is out of the range {limits[0]} to {limits[1]}")
-    return number
+_read_double = number_parser(DoubleType())
 
 
 def _parse_float(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float, str, Decimal)):
-        raise ValueError(f"not a number: {value!r}")
-    return float(value)
-
-
-def _parse_decimal(value: Any) -> Decimal:
-    if isinstance(value, bool) or not isinstance(value, (int, float, str, Decimal)):
-        raise ValueError(f"not a number: {value!r}")
-    try:
-        return value if isinstance(value, Decimal) else Decimal(value)
-    except InvalidOperation:
-        raise ValueError(f"not a decimal number: {value!r}") from None
+    if isinstance(value, (Decimal, int)) and not isinstance(value, bool):
+        try:
+            return float(value)
+        except OverflowError:
+            return math.copysign(math.inf, value)
+    found: float = _read_double(scalar_text(value))
+    return found
 
 
 def json_formatter(type_: Any) -> Callable[[Any], str]:
@@ -233,12 +266,15 @@ def json_formatter(type_: Any) -> Callable[[Any], str]:
 
 def _formatter(type_: Any) -> Callable[[Any], str]:
     is_ = pa.types
-    if is_.is_string(type_) or type_ == ANY or is_.is_floating(type_):
+    if is_.is_string(type_) or type_ == ANY:
         return _to_json
+    if is_.is_floating(type_):
+        text = double_text if is_.is_float64(type_) else float_text
+        return lambda value: _float_json(float(value), text)
     if is_.is_boolean(type_):
         return lambda value: "true" if value else "false"
     if is_.is_integer(type_) or is_.is_decimal(type_):
-        return lambda value: str(value) if not isinstance(value, Decimal) else f"{value:f}"
+        return str
     if is_.is_date(type_):
         return lambda value: f'"{value.isoformat()}"'
     if is_.is_time(type_):
@@ -265,6 +301,11 @@ def _formatter(type_: Any) -> Callable[[Any], str]:
             + "}"
         )
     raise TypeError(f"JSON has no form for values of {type_}")
+
+
+def _float_json(value: float, text: Callable[[float], str]) -> str:
+    """As Java's library writes it: JSON has no numbers for NaN and the infinite."""
+    return text(value) if math.isfinite(value) else f'"{text(value)}"'
 
 
 def _undeclared(value: Any) -> Any:
@@ -305,15 +346,17 @@ class JsonRowDeserializationSchema(DeserializationSchema):
 
     def _prepare(self) -> None:
         self._decode = json_decoder()
-        self._parse = value_parser(arrow_type(self._type_info), self._fail_on_missing_field)
+        values = _Values(self._fail_on_missing_field, self._ignore_parse_errors)
+        self._parse = values.of(arrow_type(self._type_info))
 
     def deserialize(self, message: bytes) -> Any:
-        """The row; None for a malformed message with ``ignore_parse_errors``.
+        """The row; with ``ignore_parse_errors`` None for a malformed message, and for a field that does not fit.
 
         :raises ValueError: for a malformed message.
         """
         try:
-            return self._parse(self._decode(message.decode("utf-8")))
+            value = self._decode(message.removeprefix(codecs.BOM_UTF8).decode("utf-8"))
+            return None if value is None else self._parse(value)
         except (ValueError, RecursionError) as error:
             if self._ignore_parse_errors:
                 record_skipped()
@@ -358,7 +401,7 @@ class JsonRowDeserializationSchema(DeserializationSchema):
             return self
 
         def ignore_parse_errors(self) -> JsonRowDeserializationSchema.Builder:
-            """Leave malformed messages out; by default they are errors."""
+            """Leave malformed messages out, and make fields that do not fit None; by default they are errors."""
             self._ignore_parse_errors = True
             return self
 
@@ -469,7 +512,7 @@ class _JsonLines(SplitRecords[Any]):
     def __init__(self, split: FileSplit, type_info: TypeInformation | None, ignore_parse_errors: bool) -> None:
         self._split = split
         self._ignore = ignore_parse_errors
-        self._parse = None if type_info is None else value_parser(arrow_type(type_info))
+        self._parse = None if type_info is None else _Values().nullable(arrow_type(type_info))
         self._decode = json.JSONDecoder().decode if type_info is None else json_decoder()
         self._blocks = LineBlocks(split, left_out=self._leave_out if ignore_parse_errors else None)
 

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 
 from millrace.common.files.file_systems import open_file_system
 from millrace.common.serialization import BulkWriterFactory
+from millrace.common.typeinfo import TypeInformation
 from millrace.common.types import Row
 from millrace.connectors.file_system.file_format import BulkFormat, SplitRecords
 from millrace.connectors.file_system.file_stream import FileSplit, RecordError
@@ -62,7 +63,7 @@ class ParquetColumnarRowInputFormat(BulkFormat[Row]):
     def open(self, split: FileSplit) -> SplitRecords[Row]:
         return _ParquetRecords(split, self._schema, self._batch_size, self._is_case_sensitive)
 
-    def get_produced_type(self) -> Any:
+    def get_produced_type(self) -> TypeInformation | None:
         return None if self._schema is None else row_type_info(self._schema)
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class Engine(Protocol):
     """Runs the job graphs of programs, and the plans of tables in batch mode."""
 
-    def begun_ahead(self, configuration: Mapping[str, str]) -> AbstractContextManager[None]:
+    def started_early(self, configuration: Mapping[str, str]) -> AbstractContextManager[None]:
         """While the block prepares a job, the engine may begin to start."""
 
     def submit(self, job: JobGraph, settings: JobSettings) -> Any:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-from millrace.graph.nodes import GraphError
+from millrace.graph.program import GraphError
 from millrace.runtime.failure import describe
 from millrace.runtime.operators.job_graph import JobGraph
 from millrace.util.by_value import pickled_by_value

@@ -8,7 +8,7 @@ from enum import IntEnum
 from millrace.legacy.warning import tell
 from millrace.relational.types import DataType
 from millrace.table.catalogs.descriptors import FormatDescriptor, TableDescriptor
-from millrace.table.catalogs.schema import Schema
+from millrace.table.catalogs.objects import Schema
 from millrace.table.values.program_errors import problem
 
 __all__ = ["CsvTableSink", "CsvTableSource", "TableSink", "TableSource", "WriteMode"]

@@ -13,7 +13,7 @@ from millrace.relational.types import DataType
 from millrace.table.catalogs.descriptors import FormatDescriptor as TodaysFormat
 from millrace.table.catalogs.descriptors import TableDescriptor
 from millrace.table.catalogs.legacy_schema import Schema as OldSchema
-from millrace.table.catalogs.schema import Schema
+from millrace.table.catalogs.objects import Schema
 from millrace.table.expressions import col
 from millrace.table.values.program_errors import problem
 

@@ -8,7 +8,7 @@ from millrace.datastream import StreamExecutionEnvironment
 from millrace.legacy.warning import tell
 from millrace.runtime.coordination.restart import restart_policy
 
-_KEPT = "_older_restart_strategy"
+_ATTRIBUTE = "_older_restart_strategy"
 _LEFT_TO_SETTINGS = RestartStrategies.FallbackRestartStrategyConfiguration
 
 
@@ -32,7 +32,7 @@ def put_strategy(
     if not isinstance(strategy, RestartStrategyConfiguration):
         raise TypeError(f"set_restart_strategy() takes what RestartStrategies gives, not {strategy!r}")
     tell(f"{owner}.set_restart_strategy()", "the settings restart-strategy.*")
-    holder.__dict__[_KEPT] = strategy
+    holder.__dict__[_ATTRIBUTE] = strategy
     if not isinstance(strategy, _LEFT_TO_SETTINGS):
         for key, value in restart_policy({}, strategy).configuration.items():
             configuration.set_string(key, value)
@@ -40,4 +40,4 @@ def put_strategy(
 
 def get_strategy(holder: object) -> RestartStrategyConfiguration:
     """The strategy that is stored on an object, or the one that leaves the choice to the options."""
-    return holder.__dict__.get(_KEPT) or _LEFT_TO_SETTINGS()
+    return holder.__dict__.get(_ATTRIBUTE) or _LEFT_TO_SETTINGS()

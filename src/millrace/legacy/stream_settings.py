@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from millrace.common.execution_config import ExecutionConfig
 from millrace.common.input_dependency_constraint import InputDependencyConstraint
 from millrace.common.state.storage import ExternalizedCheckpointRetention
-from millrace.datastream.checkpoint_config import CheckpointConfig
+from millrace.datastream.job_settings import CheckpointConfig
 from millrace.datastream.state_backend import EmbeddedRocksDBStateBackend, HashMapStateBackend, StateBackend
 from millrace.legacy.restart_strategies import get_strategy, put_strategy
 from millrace.legacy.warning import tell

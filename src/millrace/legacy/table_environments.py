@@ -12,16 +12,16 @@ from millrace.common.configuration import Configuration
 from millrace.common.jobs import JobExecutionResult
 from millrace.common.time import TimeSpan, to_millis
 from millrace.datastream import StreamExecutionEnvironment
-from millrace.datastream.not_yet import not_yet
 from millrace.legacy.csv_tables import FileTable
 from millrace.legacy.warning import tell
 from millrace.table.environment import TableEnvironment
-from millrace.table.sessions.table_settings import EnvironmentSettings, TableConfig
+from millrace.table.sessions.session import EnvironmentSettings, TableConfig
 from millrace.table.statement_runners.statements import insert_plans
 from millrace.table.stream_environment import StreamTableEnvironment
 from millrace.table.table import Table
 from millrace.table.table_pipeline import TablePipeline
 from millrace.table.values.program_errors import problem
+from millrace.util.not_yet import not_yet
 
 if TYPE_CHECKING:
     from millrace.legacy.dataset import ExecutionEnvironment

@@ -15,7 +15,7 @@ from millrace.common.source import Boundedness
 from millrace.connectors.generated_sources import CollectionSource, DataGeneratorSource
 from millrace.connectors.hybrid import HybridSource
 from millrace.connectors.source_function import SourceFunctionSource
-from millrace.graph.nodes import Graph, Node
+from millrace.graph.program import Graph, Node
 from millrace.runtime.operators import specs
 
 

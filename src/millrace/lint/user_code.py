@@ -15,7 +15,7 @@ from functools import lru_cache
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
-from millrace.graph.nodes import Node
+from millrace.graph.program import Node
 from millrace.runtime.exchange.partitioners import Custom, Hash
 from millrace.runtime.operators import specs
 

@@ -23,7 +23,7 @@ from millrace.relational.nodes import Rel
 from millrace.runtime.operators.specs import Collect
 from millrace.spark.jobs.client import JobCancelledError
 from millrace.spark.jobs.listeners import PlainListener, listened_by
-from millrace.table.planner.advice import bounded
+from millrace.table.planner.engine import bounded
 from millrace.table.values.printed_tables import lines, row_texts, widths_by_content
 from millrace.util.graph_drawing import Arrow, Box, Drawing, drawing_of_plan, svg
 
@@ -162,7 +162,7 @@ def _first(rows: Sequence[Cells], whole: bool) -> Found:
 
 # Live views
 
-KEPT = 10_000
+LEAST_CAPACITY = 10_000
 """rows of a changing table that are stored, so that changes can be retracted"""
 
 
@@ -170,7 +170,7 @@ def watch_table(table: Table, rows: int, seconds: float | None) -> None:
     """The newest rows of the table as its changes have made it so far."""
     schema = table._plan.schema
     texts = row_texts([column.type for column in schema], table._t_env._session.zone)
-    view = TableView(max(KEPT, rows))
+    view = TableView(max(LEAST_CAPACITY, rows))
     names, types = [column.name for column in schema], [str(column.type) for column in schema]
     watching = _Watching(view, names, types, rows)
     with listened_by(PlainListener):

@@ -4,6 +4,7 @@ columns cut to the precision of their declared type, so that equal values have o
 from __future__ import annotations
 
 import decimal
+import re
 from collections.abc import Callable
 from decimal import Decimal
 from functools import cache
@@ -32,6 +33,32 @@ QUOTIENT = decimal.Context(prec=MOST, rounding=decimal.ROUND_HALF_UP, traps=[])
 def last_place(scale: int) -> Decimal:
     """The smallest positive number with ``scale`` digits after the point."""
     return Decimal((0, (1,), -scale))
+
+
+def decimals_of_texts(texts: pa.Array, kind: DecimalType) -> pa.Array:
+    """DECIMALs of texts of numbers.
+
+    :raises pa.ArrowInvalid: a text is no number, or one that the type does not hold exactly.
+    """
+    # Of what does not fit into 128 bits, scaled as the type is, Arrow's cast makes some other number.
+    digits = max(kind.precision - kind.scale, 1)
+    plain = pc.match_substring_regex(texts, rf"^[+-]?(?:0*[0-9]{{1,{digits}}}(?:\.[0-9]*)?|\.[0-9]+)$")
+    short = pc.less_equal(pc.utf8_length(texts), MOST)
+    if pc.all(pc.and_(plain, short)).as_py() is not False:
+        return texts.cast(pa.decimal128(kind.precision, kind.scale))
+    values = [None if text is None else _exactly(text, kind) for text in texts.to_pylist()]
+    return pa.array(values, pa.decimal128(kind.precision, kind.scale))
+
+
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+
+
+def _exactly(text: str, kind: DecimalType) -> Decimal:
+    value = EXACT.create_decimal(text) if _NUMBER.fullmatch(text) else Decimal("NaN")
+    found = fit(value, kind.precision, kind.scale)
+    if found is None or found != value:
+        raise pa.ArrowInvalid(f"{text!r} is no {kind}")
+    return found
 
 
 def spark_keeps(kind: DataType) -> bool:

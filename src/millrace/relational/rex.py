@@ -1,5 +1,5 @@
-"""Bound expressions over the columns of a row, which SQL text and Table API expressions become; and the columns
-(``Field``, ``Schema``) that they read.
+"""Bound expressions over the columns of a row, which SQL text and Table API expressions become; the columns (``Field``,
+``Schema``) that they read; patterns of MATCH_RECOGNIZE and the expressions that only it has; and expressions as text.
 
 Programs write expressions a thousand levels deep: ``deep_calls`` raises Python's recursion limit while a tree is
 walked, and ``Steps`` holds a deep expression as a flat list.
@@ -9,18 +9,18 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from millrace.relational.types import BooleanType, DataType
+from millrace.relational.types import BooleanType, DataType, NullType
 from millrace.util.record import Record
 
 if TYPE_CHECKING:
     from millrace.relational.nodes import Rel
-
 
 # From 3.11 on a call of Python takes nothing of the stack of C, so that only memory bounds the depth.
 LIMIT = 50_000 if sys.version_info >= (3, 11) else 8_000
@@ -340,3 +340,324 @@ def _argument(child: Rex, found: Rex, call: Call) -> Rex:
     if not isinstance(child, Ref):
         return child
     return found if child.index == 0 else call.args[child.index]
+
+
+# -- patterns ---------------------------------------------------------------------------------------------------------
+
+
+class Pattern(Record):
+    """Base of all parts of a pattern."""
+
+    @property
+    def parts(self) -> tuple[Pattern, ...]:
+        return ()
+
+
+class Variable(Pattern):
+    """One row that its definition takes."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class _Several(Pattern):
+    items: tuple[Pattern, ...]
+
+    @property
+    def parts(self) -> tuple[Pattern, ...]:
+        return self.items
+
+
+class Concatenation(_Several):
+    """One after the other. Without items it takes no row."""
+
+    def __str__(self) -> str:
+        return " ".join(_in_brackets(each, Concatenation, Alternation) for each in self.items) or "()"
+
+
+class Alternation(_Several):
+    """One of these; the first one that fits is preferred."""
+
+    def __str__(self) -> str:
+        return " | ".join(_in_brackets(each, Alternation) for each in self.items)
+
+
+class Permutation(_Several):
+    """PERMUTE: all of these patterns in any order; the order in the text is preferred, then the order of their
+    positions."""
+
+    def __str__(self) -> str:
+        return f"PERMUTE({', '.join(map(str, self.items))})"
+
+
+class _Around(Pattern):
+    inner: Pattern
+
+    @property
+    def parts(self) -> tuple[Pattern, ...]:
+        return (self.inner,)
+
+
+class Exclusion(_Around):
+    """Rows that are a part of the match, and are not given out by ALL ROWS PER MATCH."""
+
+    def __str__(self) -> str:
+        return f"{{- {self.inner} -}}"
+
+
+class Repetition(_Around):
+    """A pattern from ``low`` to ``high`` times (None: any number): as often as possible, or as rarely if it is
+    reluctant."""
+
+    low: int
+    high: int | None
+    reluctant: bool = False
+
+    def __str__(self) -> str:
+        inner = _in_brackets(self.inner, Concatenation, Alternation, Repetition)
+        return f"{inner}{_QUANTIFIERS.get((self.low, self.high)) or self._bounds()}{'?' * self.reluctant}"
+
+    def _bounds(self) -> str:
+        if self.low == self.high:
+            return f"{{{self.low}}}"
+        return f"{{{self.low},{'' if self.high is None else self.high}}}"
+
+
+_QUANTIFIERS = {(0, None): "*", (1, None): "+", (0, 1): "?"}
+
+
+def _in_brackets(part: Pattern, *kinds: type[Pattern]) -> str:
+    text = str(part)
+    return f"({text})" if isinstance(part, kinds) and text != "()" else text
+
+
+def parts_of(pattern: Pattern) -> Iterator[Pattern]:
+    """The pattern and everything in it, outside first."""
+    yield pattern
+    for each in pattern.parts:
+        yield from parts_of(each)
+
+
+def variables_of(pattern: Pattern) -> list[str]:
+    """The variables in the order in which they are written, each once."""
+    return list(dict.fromkeys(each.name for each in parts_of(pattern) if isinstance(each, Variable)))
+
+
+# -- values of a match ------------------------------------------------------------------------------------------------
+
+
+class MatchPart(Rex):
+    """Base of what depends on the rows of a match. While it is matched, and in RUNNING measures, these are the rows so
+    far with the one that is looked at; else all."""
+
+
+class Navigation(MatchPart):
+    """FIRST, LAST, PREV, NEXT: a value of one row of a match. That row is the first or last one of a variable (or of
+    all rows), moved by ``offset`` rows of the variable, then by ``shift`` rows of the partition.
+
+    NULL if there is no such row.
+    """
+
+    expression: Rex
+    """over the columns of that row; or a ``Classifier``: the variable that has it"""
+    variable: str | None = None
+    """or a subset; None: all rows of the match"""
+    first: bool = False
+    offset: int = 0
+    """how many rows after the first, or before the last"""
+    shift: int = 0
+    """PREV (below 0) and NEXT: how many rows on, within the partition"""
+    final: bool = False
+
+    @property
+    def children(self) -> tuple[Rex, ...]:
+        return (self.expression,)
+
+    def with_children(self, children: tuple[Rex, ...]) -> Rex:
+        return replace(self, expression=children[0])
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the row is the current one, or at a fixed distance from it."""
+        return self.variable is None and not self.first and self.offset == 0 and not self.final
+
+
+class MatchAggregate(MatchPart):
+    """An aggregate over the rows that a variable has, or over all."""
+
+    call: AggCall
+    variable: str | None = None
+    final: bool = False
+
+    @property
+    def children(self) -> tuple[Rex, ...]:
+        return tuple(self.call.inputs())
+
+    def with_children(self, children: tuple[Rex, ...]) -> Rex:
+        given = iter(children)
+        return replace(self, call=self.call.map(lambda _: next(given)))
+
+
+class Classifier(MatchPart):
+    """The variable that the last row has, or the last row of a subset."""
+
+    variable: str | None = None
+    final: bool = False
+
+
+class MatchNumber(MatchPart):
+    """The number of the match in its partition, from 1 on."""
+
+
+class MatchRowtime(MatchPart):
+    """The time of the last row of the match; of an empty one that of the row where it was found."""
+
+    time: Rex
+
+    @property
+    def children(self) -> tuple[Rex, ...]:
+        return (self.time,)
+
+    def with_children(self, children: tuple[Rex, ...]) -> Rex:
+        return replace(self, time=children[0])
+
+
+# -- text -------------------------------------------------------------------------------------------------------------
+
+_INFIX = {"+", "-", "*", "/", "%", "=", "<>", "<", "<=", ">", ">=", "AND", "OR", "||", "LIKE", "SIMILAR TO"}
+
+
+def rex_text(expression: Rex, columns: Schema) -> str:
+    """An expression with the names of the columns that it reads; ``name$index`` where a name is not unique."""
+    names = _labels(columns)
+
+    def text(part: Rex) -> str:
+        if isinstance(part, Ref):
+            return names[part.index] if part.index < len(names) else f"${part.index}"
+        if isinstance(part, OuterRef):
+            return f"outer{part.depth if part.depth > 1 else ''}.${part.index}"
+        if isinstance(part, Literal):
+            return literal_text(part)
+        if isinstance(part, FieldAccess):
+            return f"{text(part.row)}.{part.name}"
+        if isinstance(part, Subquery):
+            operands = ", ".join(map(text, part.operands))
+            return f"{'NOT ' if part.negated else ''}{part.kind}({operands})"
+        if isinstance(part, UdfCall):
+            return f"{part.name}({', '.join(map(text, part.args))})"
+        if isinstance(part, Call):
+            return _call_text(part, text)
+        if isinstance(part, MatchPart):
+            return _match_text(part, text, columns)
+        return type(part).__name__
+
+    return text(expression)
+
+
+def literal_text(literal: Literal) -> str:
+    """A constant as SQL writes it, as far as Python's forms allow."""
+    value = literal.value
+    if value is None:
+        return "NULL" if isinstance(literal.type, NullType) else f"NULL:{literal.type.sql()}"
+    if isinstance(value, bool):
+        return str(value).upper()
+    if isinstance(value, str):
+        return "'" + value.replace("'", "''") + "'"
+    if isinstance(value, (int, float)):
+        return str(value)
+    return f"{value}:{literal.type.sql()}"
+
+
+def _call_text(call: Call, text: Callable[[Rex], str]) -> str:
+    if call.function == STEPS:
+        return steps_text(call, text, _step_text)
+    args = [text(arg) for arg in call.args]
+    options = "".join(f", {name}={value}" for name, value in call.options)
+    if call.function in ("CAST", "TRY_CAST"):
+        return f"{call.function}({args[0]} AS {call.type})"
+    many = call.function in ("AND", "OR")
+    if call.function in _INFIX and (len(args) == 2 or (many and len(args) > 2)) and not options:
+        return "(" + f" {call.function} ".join(args) + ")"
+    return f"{call.function}({', '.join(args)}{options})"
+
+
+def _step_text(step: Rex, text: Callable[[Rex], str]) -> str:
+    return f"{text(step.row)}.{step.name}" if isinstance(step, FieldAccess) else _call_text(_as_call(step), text)
+
+
+def _as_call(step: Rex) -> Call:
+    assert isinstance(step, Call)
+    return step
+
+
+def _match_text(part: MatchPart, text: Callable[[Rex], str], columns: Schema) -> str:
+    """A value of the rows of a match."""
+    if isinstance(part, MatchNumber):
+        return "MATCH_NUMBER()"
+    if isinstance(part, MatchRowtime):
+        return f"MATCH_ROWTIME({text(part.time)})"
+    if isinstance(part, MatchAggregate):
+        over = "" if part.variable is None else f" OF {part.variable}"
+        return f"{'FINAL ' * part.final}{agg_text(part.call, columns)}{over}"
+    if isinstance(part, Classifier):
+        return f"{'FINAL ' * part.final}CLASSIFIER({part.variable or ''})"
+    assert isinstance(part, Navigation)
+    value = text(part.expression)
+    if part.variable is not None:
+        value = f"{part.variable}.{value}" if isinstance(part.expression, Ref) else f"{value} OF {part.variable}"
+    found = f"{'FIRST' if part.first else 'LAST'}({value}, {part.offset})"
+    if part.shift:
+        found = f"{'PREV' if part.shift < 0 else 'NEXT'}({found}, {abs(part.shift)})"
+    return f"{'FINAL ' * part.final}{found}"
+
+
+def agg_text(call: AggCall, columns: Schema) -> str:
+    """An aggregate with all its clauses."""
+    args = ", ".join(rex_text(arg, columns) for arg in call.args) or ("*" if call.function == "COUNT" else "")
+    text = f"{call.function}({'DISTINCT ' if call.distinct else ''}{args})"
+    if call.order:
+        text += f" WITHIN GROUP ({keys_text(call.order, columns)})"
+    if call.filter is not None:
+        text += f" FILTER ({rex_text(call.filter, columns)})"
+    return text
+
+
+def keys_text(keys: Sequence[SortKey], columns: Schema) -> str:
+    """Items of an ORDER BY; NULLS FIRST or LAST only where it is not what the direction implies."""
+    parts = []
+    for key in keys:
+        text = rex_text(key.expression, columns) + (" DESC" if key.descending else "")
+        if key.nulls_first == key.descending:
+            text += " NULLS FIRST" if key.nulls_first else " NULLS LAST"
+        parts.append(text)
+    return ", ".join(parts)
+
+
+def frame_text(frame: Frame) -> str:
+    """A frame of an OVER window."""
+
+    def bound(value: Distance | None, side: str) -> str:
+        return "CURRENT ROW" if value == 0 else f"{'UNBOUNDED' if value is None else value} {side}"
+
+    ends = f"{bound(frame.preceding, 'PRECEDING')} AND {bound(frame.following, 'FOLLOWING')}"
+    return f"{'ROWS' if frame.rows else 'RANGE'} BETWEEN {ends}"
+
+
+def _labels(columns: Schema) -> list[str]:
+    times = Counter(column.name for column in columns)
+    return [
+        column.name if times[column.name] == 1 else f"{column.name}${index}" for index, column in enumerate(columns)
+    ]
+
+
+def named(columns: Sequence[int], schema: Schema) -> str:
+    """The names of columns, in brackets."""
+    names = _labels(schema)
+    return "[" + ", ".join(names[index] for index in columns) + "]"
+
+
+def sets_text(keys: Sequence[int], sets: Sequence[Sequence[int]], schema: Schema) -> str:
+    """GROUPING SETS, which are positions in the keys."""
+    return "sets=[" + ", ".join(named([keys[at] for at in each], schema) for each in sets) + "]"

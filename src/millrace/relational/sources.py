@@ -4,13 +4,13 @@ forms that streaming and batch plans need, and formats, which convert between by
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
 import pyarrow as pa
 
-from millrace.common.config_values import to_int, to_long
+from millrace.common.configuration import to_int, to_long
 from millrace.common.sink import Sink
 from millrace.common.source import Source
 from millrace.common.types import RowKind
@@ -18,6 +18,8 @@ from millrace.common.watermark_strategy import WatermarkAlignment
 from millrace.relational.rex import Rex, Schema
 from millrace.relational.rows import Rows
 from millrace.relational.types import DataType
+from millrace.util.exceptions import TableException
+from millrace.util.names import did_you_mean
 from millrace.util.record import Record
 
 # Whole numbers among the options
@@ -86,6 +88,24 @@ class TableContext(Record):
     @property
     def summary(self) -> str:
         return ".".join(self.path)
+
+    def check_readable(self, readable: Collection[str] = ()) -> None:
+        """:raises TableException: a metadata column that messages of the connector don't have."""
+        self._check(readable, "has no metadata", "")
+
+    def check_writable(self, writable: Collection[str] = ()) -> None:
+        """:raises TableException: a metadata column that the sink does not write; the table says which are not
+        VIRTUAL."""
+        self._check(writable, "does not write metadata", ". Declare the column as VIRTUAL")
+
+    def _check(self, known: Collection[str], what: str, advice: str) -> None:
+        for name, key, _ in self.metadata:
+            if key not in known:
+                there = f"; there are {', '.join(known)}" if known else ""
+                raise TableException(
+                    f"table {self.summary}, column '{name}': connector '{self.options.get('connector')}' {what} "
+                    f"'{key}'{did_you_mean(key, list(known))}{there}{advice}"
+                )
 
 
 class SourceWatermarks(Record):
@@ -271,6 +291,8 @@ class TableFactory(ABC):
     """A connector by its name in WITH ('connector' = ...)."""
 
     identifier: str
+    extra: str | None = None
+    """the extra of Millrace's distribution with the packages that it needs; ``jdbc``: the URL of a table says which"""
     required: tuple[str, ...] = ()
     optional: tuple[str, ...] = ()
     """names of optional options; one that ends with a dot stands for all that begin with it. Other names are
@@ -378,6 +400,8 @@ class FormatFactory(ABC):
     """A format by its name in WITH ('format' = ...)."""
 
     identifier: str
+    extra: str | None = None
+    """the extra of Millrace's distribution with the packages that it needs; ``jdbc``: the URL of a table says which"""
     required: tuple[str, ...] = ()
     optional: tuple[str, ...] = ()
     """names of optional options, without prefix; other names are refused"""

@@ -9,11 +9,6 @@ from __future__ import annotations
 import calendar
 import datetime as dt
 import time
-from collections.abc import Callable
-from typing import Any
-
-from millrace.relational import types as t
-from millrace.relational.types import DataType
 
 _SECOND = 1_000_000
 _EPOCH_DAY = dt.date(1970, 1, 1).toordinal()
@@ -29,7 +24,7 @@ def _instant(value: dt.datetime) -> int:
     return int(calendar.timegm(value.utctimetuple()) if value.tzinfo else time.mktime(value.timetuple()))
 
 
-def _local(micros: int) -> dt.datetime:
+def timestamp_from_sql(micros: int) -> dt.datetime:
     return dt.datetime.fromtimestamp(micros // _SECOND).replace(microsecond=micros % _SECOND)
 
 
@@ -57,14 +52,6 @@ def timestamp_to_sql(value: dt.datetime) -> int:
     return _instant(value) * _SECOND + value.microsecond
 
 
-def instant_to_sql(value: dt.datetime) -> int:
-    return timestamp_to_sql(value) + t.LocalZonedTimestampType.EPOCH_ORDINAL
-
-
-def instant_from_sql(micros: int) -> dt.datetime:
-    return _local(micros - t.LocalZonedTimestampType.EPOCH_ORDINAL)
-
-
 def zoned_to_sql(value: dt.datetime) -> tuple[int, int]:
     """Microseconds on the clock of the zone, and its offset in seconds."""
     found = value.utcoffset() if value.tzinfo else value.astimezone().utcoffset()
@@ -85,26 +72,3 @@ def interval_to_sql(value: dt.timedelta) -> int:
 
 def interval_from_sql(micros: int) -> dt.timedelta:
     return dt.timedelta(microseconds=micros)
-
-
-_CONVERSIONS: dict[type[DataType], tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
-    t.DateType: (date_to_sql, date_from_sql),
-    t.TimeType: (time_to_sql, time_from_sql),
-    t.TimestampType: (timestamp_to_sql, _local),
-    t.LocalZonedTimestampType: (instant_to_sql, instant_from_sql),
-    t.ZonedTimestampType: (zoned_to_sql, zoned_from_sql),
-    t.DayTimeIntervalType: (interval_to_sql, interval_from_sql),
-}
-
-
-def is_converted(kind: DataType) -> bool:
-    """Whether values of a type have another form in SQL."""
-    return type(kind) in _CONVERSIONS
-
-
-def to_sql(kind: DataType, value: Any) -> Any:
-    return value if value is None or not is_converted(kind) else _CONVERSIONS[type(kind)][0](value)
-
-
-def from_sql(kind: DataType, value: Any) -> Any:
-    return value if value is None or not is_converted(kind) else _CONVERSIONS[type(kind)][1](value)

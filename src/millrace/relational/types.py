@@ -10,8 +10,10 @@ import calendar
 import copy
 import enum
 import time
-from collections.abc import Iterator, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, ClassVar, TypeVar
+
+from millrace.relational import sql_values
 
 _T = TypeVar("_T", bound="DataType")
 
@@ -25,6 +27,9 @@ class DataType:
     >>> str(DataTypes.INT().not_null()), DataTypes.INT() == DataTypes.INT().not_null()
     ('INT NOT NULL', False)
     """
+
+    _sql_form: ClassVar[tuple[Callable[[Any], Any], Callable[[Any], Any]] | None] = None
+    """the conversions of ``to_sql_type`` and ``from_sql_type``; None: values are unchanged"""
 
     def __init__(self, nullable: bool = True) -> None:
         self._nullable = nullable
@@ -64,22 +69,16 @@ class DataType:
 
     def need_conversion(self) -> bool:
         """Whether ``to_sql_type`` and ``from_sql_type`` change values."""
-        from millrace.relational.sql_values import is_converted
-
-        return is_converted(self)
+        return self._sql_form is not None
 
     def to_sql_type(self, obj: Any) -> Any:
         """Convert to SQL's number: a date to days, a time or timestamp to microseconds since 1970; other values are
         unchanged."""
-        from millrace.relational.sql_values import to_sql
-
-        return to_sql(self, obj)
+        return obj if obj is None or self._sql_form is None else self._sql_form[0](obj)
 
     def from_sql_type(self, obj: Any) -> Any:
         """The value of what ``to_sql_type`` gives."""
-        from millrace.relational.sql_values import from_sql
-
-        return from_sql(self, obj)
+        return obj if obj is None or self._sql_form is None else self._sql_form[1](obj)
 
     def parameters(self) -> tuple[Any, ...]:
         """What distinguishes two types of this class, nullability aside."""
@@ -310,6 +309,8 @@ class DateType(AtomicType):
     'DATE'
     """
 
+    _sql_form = (sql_values.date_to_sql, sql_values.date_from_sql)
+
 
 class _Precise(AtomicType):
     """A time with ``precision`` digits after the second."""
@@ -339,6 +340,7 @@ class TimeType(_Precise):
     """
 
     default_precision = 0
+    _sql_form = (sql_values.time_to_sql, sql_values.time_from_sql)
 
 
 class TimestampType(_Precise):
@@ -347,6 +349,8 @@ class TimestampType(_Precise):
     >>> str(TimestampType(3))
     'TIMESTAMP(3)'
     """
+
+    _sql_form = (sql_values.timestamp_to_sql, sql_values.timestamp_from_sql)
 
 
 class LocalZonedTimestampType(_Precise):
@@ -359,6 +363,15 @@ class LocalZonedTimestampType(_Precise):
     """
 
     EPOCH_ORDINAL = calendar.timegm(time.localtime(0)) * 1_000_000
+    _sql_form = (sql_values.timestamp_to_sql, sql_values.timestamp_from_sql)
+
+    def to_sql_type(self, obj: Any) -> Any:
+        """The microseconds since 1970 and ``EPOCH_ORDINAL``."""
+        return None if obj is None else super().to_sql_type(obj) + self.EPOCH_ORDINAL
+
+    def from_sql_type(self, obj: Any) -> Any:
+        """The value of what ``to_sql_type`` gives."""
+        return None if obj is None else super().from_sql_type(obj - self.EPOCH_ORDINAL)
 
     @classmethod
     def type_name(cls) -> str:
@@ -372,6 +385,8 @@ class ZonedTimestampType(_Precise):
     >>> str(ZonedTimestampType(3))
     'TIMESTAMP(3) WITH TIME ZONE'
     """
+
+    _sql_form = (sql_values.zoned_to_sql, sql_values.zoned_from_sql)
 
     def sql(self) -> str:
         return f"TIMESTAMP({self.precision}) WITH TIME ZONE"
@@ -454,6 +469,8 @@ class DayTimeIntervalType(AtomicType):
     >>> str(DataTypes.INTERVAL(DataTypes.DAY(), DataTypes.SECOND(3)))
     'INTERVAL DAY(2) TO SECOND(3)'
     """
+
+    _sql_form = (sql_values.interval_to_sql, sql_values.interval_from_sql)
 
     class DayTimeResolution(enum.Enum):
         DAY = 1

@@ -11,9 +11,12 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from millrace.runtime.elements import MIN_TIMESTAMP
+
+if TYPE_CHECKING:
+    from millrace.runtime.bases.operator import OperatorContext
 
 _BEGAN_MS = time.time_ns() // 1_000_000 - time.monotonic_ns() // 1_000_000
 
@@ -113,7 +116,7 @@ class TimeJumps:
 class JumpsIgnored:
     """Counts the elements that the watermark does not follow, and logs the 1st, 10th, 100th, ..."""
 
-    def __init__(self, context: Any) -> None:
+    def __init__(self, context: OperatorContext) -> None:
         self._name = context.name
         self._counter = context.runtime.get_metrics_group().counter(JUMPS_METRIC)
         self._next = 1

@@ -83,24 +83,37 @@ class Past:
     versions: tuple[int, ...]
     begins: bool
     """whether the first version is ``INITIAL`` or contains the whole state; else there are earlier ones"""
+    stored: int | None = None
+    """the version in the name of the file with the whole state, if that was made from the task's files (ADR 31); None:
+    the first version itself"""
 
     def then(self, version: int) -> Past:
         """With one more version; versions out of ``REACH`` of the next one are left out."""
         versions = (*self.versions, version)
-        return Past(versions[-REACH:], self.begins and len(versions) <= REACH)
+        begins = self.begins and len(versions) <= REACH
+        return Past(versions[-REACH:], begins, self.stored if begins else None)
 
     def after(self, earlier: Past) -> Past:
         """With the earlier versions of ``earlier`` in front."""
-        return Past((*earlier.versions, *self.versions), earlier.begins)
+        return Past((*earlier.versions, *self.versions), earlier.begins, earlier.stored)
+
+    def since(self, whole: int, stored: int | None) -> Past:
+        """The versions from the whole state ``whole`` on, in the file of version ``stored``.
+
+        :raises LookupError: ``whole`` is none of them.
+        """
+        if whole not in self.versions:
+            raise LookupError(f"version {whole} with the whole state is not among {self.versions}")
+        return Past(self.versions[self.versions.index(whole) :], True, stored)
 
 
 NO_PAST = Past((INITIAL,), True)
 """the past of a task without any state"""
 
 
-def whole_at(version: int) -> Past:
-    """The past of a task that has just written its whole state."""
-    return Past((version,), True)
+def whole_at(version: int, stored: int | None = None) -> Past:
+    """The past of a task whose last version is there as a whole state, in the file of version ``stored``."""
+    return Past((version,), True, stored)
 
 
 # Protocols, and a storage in memory

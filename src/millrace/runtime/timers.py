@@ -146,7 +146,7 @@ class TimerQueue(TimerHeap):
         super().__init__()
         self._next = 0
         """number of the next registration"""
-        self._told = 0
+        self._reported = 0
         """timers with a smaller number were in an earlier delta"""
         self._removed: dict[TimerId, None] = {}
         """timers from earlier deltas that were removed since the last delta"""
@@ -186,7 +186,7 @@ class TimerQueue(TimerHeap):
         """Delete all timers, and forget the changes: no delta will be taken."""
         self._forget()
         self._removed.clear()
-        self._told = self._next
+        self._reported = self._next
 
     def pop_due(self, time: int) -> TimerId | None:
         """Remove and return the earliest timer with timestamp <= ``time`` (ms); None: there is none."""
@@ -199,7 +199,7 @@ class TimerQueue(TimerHeap):
             if found is None:
                 return None
             timer, number = found
-        if number < self._told:
+        if number < self._reported:
             self._removed[timer] = None
         return timer
 
@@ -209,7 +209,7 @@ class TimerQueue(TimerHeap):
 
     def _gone(self, timer: TimerId, number: int) -> None:
         """Note that a timer was removed, unless it was also registered since the last delta."""
-        if number < self._told:
+        if number < self._reported:
             self._removed[timer] = None
 
     def delta(self) -> list[tuple[TimerId, int | None]]:
@@ -219,13 +219,13 @@ class TimerQueue(TimerHeap):
             self._ascending = True
         new: list[tuple[TimerId, int | None]] = []
         for timer, number in reversed(self._order.items()):
-            if number < self._told:
+            if number < self._reported:
                 break
             new.append((timer, number))
         changes: list[tuple[TimerId, int | None]]
         changes = [(timer, None) for timer in self._removed if timer not in self._order]
         changes += reversed(new)
-        self._removed, self._told = {}, self._next
+        self._removed, self._reported = {}, self._next
         return changes
 
     def entries(self) -> list[tuple[TimerId, int | None]]:
@@ -233,7 +233,7 @@ class TimerQueue(TimerHeap):
         return list(self._order.items())
 
     def apply(self, changes: Iterable[tuple[TimerId, int | None]]) -> None:
-        all_told = self._told == self._next
+        all_reported = self._reported == self._next
         for timer, number in changes:
             if self._order.pop(timer, None) is not None:
                 self._leave(timer)
@@ -241,8 +241,8 @@ class TimerQueue(TimerHeap):
                 self._ascending = self._ascending and number >= self._next
                 self._put(timer, number)
                 self._next = max(self._next, number + 1)
-        if all_told:
-            self._told = self._next
+        if all_reported:
+            self._reported = self._next
 
 
 def _number(entry: tuple[TimerId, int]) -> int:

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 class SparkEngine:
     """Runs streaming jobs in tasks of Spark, and plans in batch mode as queries of Spark SQL."""
 
-    def begun_ahead(self, configuration: Mapping[str, str]) -> AbstractContextManager[None]:
-        from millrace.spark.sessions.own_jvm import begun_ahead
+    def started_early(self, configuration: Mapping[str, str]) -> AbstractContextManager[None]:
+        from millrace.spark.sessions.own_jvm import started_early
 
-        return begun_ahead(configuration)
+        return started_early(configuration)
 
     def submit(self, job: JobGraph, settings: JobSettings) -> Any:
         from millrace.spark.jobs.submit import submit

@@ -58,7 +58,7 @@ def worker(address: str, cores: int, megabytes: int, url: str) -> Daemon:
     return Daemon(WORKER_CLASS, ("--host", address, "--port", "0", "--webui-port", "0", *offers, url), address)
 
 
-def properties(secret: str, recovery: str | None, encrypted: bool, log_bytes: int, logs_kept: int) -> dict[str, str]:
+def properties(secret: str, recovery: str | None, encrypted: bool, log_bytes: int, most_logs: int) -> dict[str, str]:
     """Settings of master and workers. Who does not know the secret is sent away.
 
     :param recovery: folder in which a master remembers workers and programs, for the one that is started after it.
@@ -78,7 +78,7 @@ def properties(secret: str, recovery: str | None, encrypted: bool, log_bytes: in
         "spark.worker.cleanup.enabled": "true",
         "spark.executor.logs.rolling.strategy": "size",
         "spark.executor.logs.rolling.maxSize": str(log_bytes),
-        "spark.executor.logs.rolling.maxRetainedFiles": str(max(logs_kept, 1)),
+        "spark.executor.logs.rolling.maxRetainedFiles": str(max(most_logs, 1)),
     }
     if recovery is not None:
         found |= {"spark.deploy.recoveryMode": "FILESYSTEM", "spark.deploy.recoveryDirectory": recovery}
@@ -114,10 +114,10 @@ def _marked(sign: re.Match[str]) -> str:
     return f"\\{sign[0]}"
 
 
-def log4j(path: str, log_bytes: int, logs_kept: int) -> str:
-    """A log4j2 configuration that logs into the file ``path``, rolls it at ``log_bytes`` bytes, and keeps ``logs_kept``
+def log4j(path: str, log_bytes: int, most_logs: int) -> str:
+    """A log4j2 configuration that logs into the file ``path``, rolls it at ``log_bytes`` bytes, and keeps ``most_logs``
     (at least 1) rolled files."""
-    return _LOG4J.format(path=path, size=log_bytes, kept=max(logs_kept, 1))
+    return _LOG4J.format(path=path, size=log_bytes, kept=max(most_logs, 1))
 
 
 def spark_home() -> str:

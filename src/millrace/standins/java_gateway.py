@@ -6,13 +6,14 @@ The gateway gives the classes here that stand in for classes of Java, by their n
 
 from __future__ import annotations
 
-import importlib
 import os
 import sys
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from millrace.common.configuration import Configuration
+from millrace.common.execution_config import ExecutionConfig
+from millrace.table.catalog import GenericInMemoryCatalog, ObjectPath
 from millrace.table.functions import function_catalog
 
 __all__ = ["JavaPackage", "StandInGateway", "get_gateway", "is_launch_gateway_disabled"]
@@ -158,45 +159,6 @@ class CoreModule:
     INSTANCE = function_catalog.CoreModule()
 
 
-_FLINK = "org.apache.flink."
-_HERE = "millrace.standins."
-_CLASSES = {
-    "java.lang.Thread": _HERE + "java_gateway:Thread",
-    f"{_FLINK}api.common.ExecutionConfig": "millrace.common.execution_config:ExecutionConfig",
-    f"{_FLINK}configuration.Configuration": _HERE + "java_gateway:JavaConfiguration",
-    f"{_FLINK}configuration.DeploymentOptions": _HERE + "java_gateway:DeploymentOptions",
-    f"{_FLINK}configuration.ExecutionOptions": _HERE + "java_gateway:ExecutionOptions",
-    f"{_FLINK}python.PythonOptions": _HERE + "java_gateway:PythonOptions",
-    f"{_FLINK}table.api.config.TableConfigOptions": _HERE + "java_gateway:TableConfigOptions",
-    f"{_FLINK}table.catalog.GenericInMemoryCatalog": "millrace.table.catalog:GenericInMemoryCatalog",
-    f"{_FLINK}table.catalog.ObjectPath": "millrace.table.catalog:ObjectPath",
-    f"{_FLINK}table.module.CoreModule": _HERE + "java_gateway:CoreModule",
-}
-"""Java's name -> module and name here. Some are classes of Millrace itself, whose constants and factories are the same
-in both languages."""
-_BY_SIMPLE_NAME = {name.rpartition(".")[2]: name for name in _CLASSES}
-
-
-def stand_in(name: str) -> Any:
-    """The class that stands in for one of Java, by its full name.
-
-    :raises NoJavaError: there is none.
-    """
-    home = _CLASSES.get(name)
-    if home is None:
-        raise NoJavaError(name)
-    module, _, attribute = home.partition(":")
-    return getattr(importlib.import_module(module), attribute)
-
-
-def stand_in_by_simple_name(name: str) -> Any:
-    """The stand-in for a Java class, by its simple name, as in PyFlink's view of the JVM.
-
-    :raises NoJavaError: there is none.
-    """
-    return stand_in(_BY_SIMPLE_NAME.get(name, name))
-
-
 class ClassLoader:
     """Finds the stand-in for a Java class."""
 
@@ -227,6 +189,43 @@ class Thread:
         if not isinstance(loader, ClassLoader):
             raise TypeError(f"a class loader is expected, not {loader!r}")
         self._loader = loader
+
+
+_FLINK = "org.apache.flink."
+_CLASSES: dict[str, type] = {
+    "java.lang.Thread": Thread,
+    f"{_FLINK}api.common.ExecutionConfig": ExecutionConfig,
+    f"{_FLINK}configuration.Configuration": JavaConfiguration,
+    f"{_FLINK}configuration.DeploymentOptions": DeploymentOptions,
+    f"{_FLINK}configuration.ExecutionOptions": ExecutionOptions,
+    f"{_FLINK}python.PythonOptions": PythonOptions,
+    f"{_FLINK}table.api.config.TableConfigOptions": TableConfigOptions,
+    f"{_FLINK}table.catalog.GenericInMemoryCatalog": GenericInMemoryCatalog,
+    f"{_FLINK}table.catalog.ObjectPath": ObjectPath,
+    f"{_FLINK}table.module.CoreModule": CoreModule,
+}
+"""Java's name -> the class here. Some are classes of Millrace itself, whose constants and factories are the same
+in both languages."""
+_BY_SIMPLE_NAME = {name.rpartition(".")[2]: name for name in _CLASSES}
+
+
+def stand_in(name: str) -> Any:
+    """The class that stands in for one of Java, by its full name.
+
+    :raises NoJavaError: there is none.
+    """
+    found = _CLASSES.get(name)
+    if found is None:
+        raise NoJavaError(name)
+    return found
+
+
+def stand_in_by_simple_name(name: str) -> Any:
+    """The stand-in for a Java class, by its simple name, as in PyFlink's view of the JVM.
+
+    :raises NoJavaError: there is none.
+    """
+    return stand_in(_BY_SIMPLE_NAME.get(name, name))
 
 
 class JavaPackage:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from millrace.checkpoint.inert import PickledObject
 from millrace.state.bootstrap import BootstrapError, KeyedStateBootstrapFunction, OperatorTransformation
-from millrace.state.entries import Slice, Timer
 from millrace.state.open_savepoint import NotInSavepointError, OperatorEntry, StateEntry
+from millrace.state.query_tables import NotATableError, StateTableView, TableColumn
 from millrace.state.reader import SavepointMetadata, SavepointReader, SourcePosition, StateView
+from millrace.state.state_columns import Slice, Timer
 from millrace.state.writer import SavepointWriter
 
 __all__ = [
     "BootstrapError",
     "KeyedStateBootstrapFunction",
+    "NotATableError",
     "NotInSavepointError",
     "OperatorEntry",
     "OperatorTransformation",
@@ -22,6 +24,8 @@ __all__ = [
     "Slice",
     "SourcePosition",
     "StateEntry",
+    "StateTableView",
     "StateView",
+    "TableColumn",
     "Timer",
 ]

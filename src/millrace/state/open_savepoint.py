@@ -28,6 +28,7 @@ from millrace.runtime.coordination.reading import ReadingSnapshot
 from millrace.runtime.coordination.snapshot import OperatorPlace
 from millrace.runtime.state.backend import EVENT_TIMERS, PROCESSING_TIMERS, TIMERS
 from millrace.runtime.state.info import KEYED, OPERATOR
+from millrace.runtime.tables.state_table import StateTable
 
 # Values without their classes
 
@@ -254,7 +255,8 @@ class StateEntry:
     scope: str
     """``keyed`` or ``operator``"""
     type: str | None
-    """the type that the function declared; None for state of the operator itself"""
+    """the type that the function declared; for state of a query its columns; None for other state of the operator
+    itself"""
     ttl: bool
     """whether the state has a time to live"""
     rows: int
@@ -284,18 +286,28 @@ def operator_entry(opened: Opened, place: OperatorPlace) -> OperatorEntry:
     found: dict[tuple[str, str], list[Piece]] = {at: [] for at in described}
     for piece in opened.pieces(place):
         found.setdefault((piece.scope, piece.state), []).append(piece)
-    states = (_state_entry(at, described.get(at), pieces, opened.is_checkpoint) for at, pieces in found.items())
+    tables = {(KEYED, table.state): table for table in place.state_tables}
+    states = (
+        _state_entry(at, described.get(at), pieces, opened.is_checkpoint, tables.get(at))
+        for at, pieces in found.items()
+    )
     return OperatorEntry(place.uid, place.name, place.parallelism, place.max_parallelism, tuple(states))
 
 
 def _state_entry(
-    at: tuple[str, str], described: StateDescription | None, pieces: Iterable[Piece], checkpoint: bool
+    at: tuple[str, str],
+    described: StateDescription | None,
+    pieces: Iterable[Piece],
+    checkpoint: bool,
+    table: StateTable | None,
 ) -> StateEntry:
     scope, name = at
     pieces = list(pieces)
     kind = described.kind if described is not None else pieces[0].kind
     ttl = described.ttl if described is not None else kind.startswith("TTL ")
     declared = None if described is None or described.type is None else type_text(described.type)
+    if table is not None:
+        declared = table.type
     return StateEntry(
         TIMER_NAMES.get(name, name),
         KINDS.get(kind, kind.removeprefix("TTL ")),

@@ -1,4 +1,5 @@
-"""``SavepointReader``: the state of a savepoint or checkpoint as tables and as Python objects.
+"""``SavepointReader``: the state of a savepoint or checkpoint as tables, as Python objects, and as a Spark DataFrame
+with Arrow types that Spark supports (through the user's session: nothing here imports Spark).
 
 Where windows are merged, their contents stay under the window for which they were first stored, and another state maps
 that window to the merged one. A reader returns the contents under the merged windows.
@@ -6,15 +7,19 @@ that window to the merged one. A reader returns the contents under the merged wi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import json
+import pickle
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+from pyarrow import types
 
 from millrace.checkpoint.classes import Classes
-from millrace.checkpoint.columns import decode
+from millrace.checkpoint.columns import children, decode
 from millrace.checkpoint.state_rows import implode, implode_operator_state
 from millrace.common.window import TimeWindow
 from millrace.runtime.coordination.snapshot import OperatorPlace
@@ -24,8 +29,6 @@ from millrace.runtime.state.operator_state import Distribution
 from millrace.runtime.windows.aligned_window import SLICES
 from millrace.runtime.windows.slicing import CONTENTS
 from millrace.runtime.windows.window_operator import MERGING
-from millrace.state.entries import operator_state_pairs, pairs
-from millrace.state.frames import frame_of
 from millrace.state.open_savepoint import (
     KINDS,
     NotInSavepointError,
@@ -37,13 +40,202 @@ from millrace.state.open_savepoint import (
     open_snapshot,
     operator_entry,
 )
-from millrace.state.state_columns import arrays_of, columns_of, fields_of, shapes_of
+from millrace.state.query_tables import StateTableView, numbered
+from millrace.state.state_columns import (
+    PLAIN,
+    Shape,
+    added,
+    arrays_of,
+    columns_of,
+    described_columns,
+    fields_of,
+    operator_state_pairs,
+    pairs,
+    shapes_of,
+    stored_name,
+)
+from millrace.util.by_value import pickled_by_value
 
 if TYPE_CHECKING:
     import pandas
     from pyspark.sql import DataFrame, SparkSession
 
+
 __all__ = ["SavepointMetadata", "SavepointReader", "SourcePosition"]
+
+
+# DataFrames: types
+
+_SIMPLER = {
+    pa.large_string(): pa.string(),
+    pa.large_binary(): pa.binary(),
+    pa.time64("us"): pa.string(),
+    pa.uint8(): pa.int16(),
+    pa.uint16(): pa.int32(),
+    pa.uint32(): pa.int64(),
+    pa.uint64(): pa.decimal128(20, 0),
+}
+_NAMES = {
+    pa.bool_(): "BOOLEAN",
+    pa.int8(): "TINYINT",
+    pa.int16(): "SMALLINT",
+    pa.int32(): "INT",
+    pa.int64(): "BIGINT",
+    pa.float32(): "FLOAT",
+    pa.float64(): "DOUBLE",
+    pa.decimal128(20, 0): "DECIMAL(20, 0)",
+    pa.string(): "STRING",
+    pa.binary(): "BINARY",
+    pa.date32(): "DATE",
+    pa.timestamp("us"): "TIMESTAMP_NTZ",
+    pa.timestamp("us", "UTC"): "TIMESTAMP",
+    pa.duration("us"): "INTERVAL DAY TO SECOND",
+}
+
+
+def spark_type(type: Any) -> Any:
+    """The nearest type that Spark has: times of day become text, unsigned numbers wider ones."""
+    if types.is_struct(type):
+        return pa.struct([field.with_type(spark_type(field.type)) for field in type.fields])
+    if types.is_large_list(type):
+        return pa.list_(spark_type(type.value_type))
+    if types.is_map(type):
+        return pa.map_(spark_type(type.key_type), spark_type(type.item_type))
+    return _SIMPLER.get(type, type)
+
+
+def ddl_of(schema: Any) -> str:
+    """The DDL text of a schema of types that ``spark_type`` returned."""
+    return ", ".join(f"{_quoted(field.name)} {type_name(field.type)}" for field in schema)
+
+
+def type_name(type: Any) -> str:
+    """The Spark name of a type that ``spark_type`` returned."""
+    if types.is_struct(type):
+        return f"STRUCT<{', '.join(f'{_quoted(field.name)}: {type_name(field.type)}' for field in type.fields)}>"
+    if types.is_list(type):
+        return f"ARRAY<{type_name(type.value_type)}>"
+    if types.is_map(type):
+        return f"MAP<{type_name(type.key_type)}, {type_name(type.item_type)}>"
+    return _NAMES[type]
+
+
+def _quoted(name: str) -> str:
+    escaped = name.replace("`", "``")
+    return f"`{escaped}`"
+
+
+# Frames
+
+BATCH_ROWS = 10_000
+"""number of rows that a Python worker sends to the JVM at once"""
+_DIRECT = frozenset(PLAIN) - {"time", "timedelta"} | {"none"}
+"""forms whose columns are shown as they are stored in the files"""
+_SAME_SCHEMES = frozenset({"abfs", "abfss", "gs", "hdfs", "s3a", "viewfs"})
+"""schemes of file systems that Spark has under the same name"""
+
+
+def frame_of(session: SparkSession, opened: Opened, pieces: Sequence[Piece]) -> DataFrame:
+    """The rows of some pieces as a DataFrame."""
+    shapes = shapes_of(pieces)
+    if not pieces or any(piece.file is None for piece in pieces):
+        tables = (table_of(piece, shapes, opened.known) for piece in pieces)
+        table = pa.concat_tables([_schema(shapes).empty_table(), *tables])
+        return session.createDataFrame(table)
+    paths = _paths(opened)
+    if paths is not None and all(_is_direct(piece, dict(shapes)) for piece in pieces):
+        return _read_by_spark(session, paths, pieces, _schema(shapes))
+    return _read_by_workers(session, pieces, shapes, opened.known)
+
+
+def table_of(piece: Piece, shapes: Sequence[tuple[str, Shape]], known: Classes) -> Any:
+    """The rows of a piece as a table with types that Spark supports."""
+    rows = piece.load()
+    columns = columns_of(piece, rows)
+    arrays = arrays_of([(columns.get(name), shape) for name, shape in shapes], len(rows), known)
+    return pa.table(arrays, pa.schema(fields_of(shapes))).cast(_schema(shapes))
+
+
+def _schema(shapes: Sequence[tuple[str, Shape]]) -> Any:
+    return pa.schema([field.with_type(spark_type(field.type)) for field in fields_of(shapes)])
+
+
+# -- by Spark's own reader --------------------------------------------------------------------------------------------
+
+
+def _paths(opened: Opened) -> str | None:
+    """The path by which Spark can read the savepoint; None if it can't, or must not."""
+    uri = opened.uri
+    if re.search(r"[*?\[\]{}\\]", uri):
+        return None  # it would look for files that match
+    scheme, separator, _ = uri.partition("://")
+    if not separator:
+        return f"file://{uri}"
+    return uri if scheme in _SAME_SCHEMES else None
+
+
+def _is_direct(piece: Piece, shapes: dict[str, Shape]) -> bool:
+    """Whether the columns of the file are shown as they are stored."""
+    in_shape = all(shapes[name] == shape for name, shape in shapes_of([piece]))
+    return in_shape and piece.is_stored_as_shown and all(map(_is_shown_as_stored, described_columns(piece).values()))
+
+
+def _is_shown_as_stored(described: dict[str, Any]) -> bool:
+    if described["form"] == "numpy":
+        return not described["dtype"].startswith("uint")
+    parts = children(described)
+    return all(map(_is_shown_as_stored, parts)) if parts else described["form"] in _DIRECT
+
+
+def _read_by_spark(session: SparkSession, folder: str, pieces: Sequence[Piece], schema: Any) -> DataFrame:
+    # One query for all files with one schema; constants, such as the subtask, are not in the files.
+    groups: dict[str, list[Piece]] = {}
+    for piece in pieces:
+        same = json.dumps([described_columns(piece), added(piece)], sort_keys=True)
+        groups.setdefault(same, []).append(piece)
+    frames = [_group(session, folder, group, schema) for group in groups.values()]
+    whole, *others = frames
+    for frame in others:
+        whole = whole.unionByName(frame)
+    return whole
+
+
+def _group(session: SparkSession, folder: str, pieces: Sequence[Piece], schema: Any) -> DataFrame:
+    paths = [f"{folder}/{piece.file.path}" for piece in pieces if piece.file is not None]
+    columns = [f"{_expression(pieces[0], field)} AS `{field.name}`" for field in schema]
+    return session.read.parquet(*paths).selectExpr(*columns)
+
+
+def _expression(piece: Piece, field: Any) -> str:
+    if field.name in described_columns(piece):
+        return f"`{stored_name(field.name)}`"
+    value, _ = added(piece).get(field.name, (None, None))
+    return f"CAST({'NULL' if value is None else repr(value)} AS {type_name(field.type)})"
+
+
+# -- by Python workers ------------------------------------------------------------------------------------------------
+
+
+def _read_by_workers(
+    session: SparkSession, pieces: Sequence[Piece], shapes: Sequence[tuple[str, Shape]], known: Classes
+) -> DataFrame:
+    work = [(number, bytearray(pickled_by_value(piece))) for number, piece in enumerate(pieces)]
+    frame = session.createDataFrame(work, "number INT, piece BINARY")
+    read = _ReadPieces(pickled_by_value((list(shapes), dict(known))))
+    return frame.repartitionById(len(work), "number").mapInArrow(read, ddl_of(_schema(shapes)))
+
+
+class _ReadPieces:
+    """The function for ``mapInArrow`` that turns pieces into their rows."""
+
+    def __init__(self, payload: bytes) -> None:
+        self._payload = payload
+
+    def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
+        shapes, known = pickle.loads(self._payload)
+        for batch in batches:
+            for stored in batch.column("piece").to_pylist():
+                yield from table_of(pickle.loads(stored), shapes, known).to_batches(BATCH_ROWS)
 
 
 # Contents of windows
@@ -173,6 +365,17 @@ class StateView:
             yield from pairs_of(piece, self._opened)
 
 
+class NumberedView(StateView):
+    """The content of a state whose columns have no names: fields of tuples are the columns c0, c1 and so on."""
+
+    @property
+    def schema(self) -> Any:
+        return numbered(super().schema.empty_table()).schema
+
+    def tables(self) -> Iterator[Any]:
+        return map(numbered, super().tables())
+
+
 def pairs_of(piece: Piece, opened: Opened) -> Iterator[tuple[Any, Any]]:
     """(key, value) of a piece."""
     rows = piece.load()
@@ -183,6 +386,15 @@ def pairs_of(piece: Piece, opened: Opened) -> Iterator[tuple[Any, Any]]:
         entries: dict[Any, Any] = {}
         implode(piece.kind, rows, piece.columns, opened.known, entries)
         yield from pairs(piece.state, piece.kind, entries)
+
+
+def table_view(opened: Opened, place: OperatorPlace, name: str) -> StateTableView | None:
+    """A keyed state as a table; None: the savepoint does not say what its columns are."""
+    found = next((table for table in place.state_tables if table.state == name), None)
+    title = f"state {name!r} of {place.uid!r}"
+    if found is None:
+        return None
+    return StateTableView(title, opened, found, lambda: opened.pieces(place, KEYED, (name,)))
 
 
 def first_copy(pieces: Iterable[Piece]) -> Iterator[Piece]:
@@ -312,6 +524,26 @@ class SavepointReader:
         """
         place = self._find(uid, name, KEYED)
         return self._view(f"keyed state {name!r} of {uid!r}", lambda: self._opened.pieces(place, KEYED, (name,)))
+
+    def table(self, uid: str, name: str) -> StateTableView | StateView:
+        """A keyed state of a query's operator as a table with the columns of the query, such as a side of a join. Where
+        the savepoint does not say what the columns of a state are, they are those of ``keyed_state``, and fields of
+        tuples are the columns c0, c1 and so on.
+
+        >>> counts = ValueStateDescriptor("n", Types.INT())
+        >>> keyed = SavepointWriter.new().keyed_state(
+        ...     "counts", counts, [("Ann", 7, 3)], lambda row: row[:2], lambda row: row[2])
+        >>> SavepointReader.read(keyed.write("begin")).table("counts", "n").to_arrow().to_pylist()
+        [{'c0': 'Ann', 'c1': 7, 'value': 3}]
+
+        :raises NotInSavepointError: there is none of this name.
+        """
+        place = self._find(uid, name, KEYED)
+        view = table_view(self._opened, place, name)
+        if view is not None:
+            return view
+        title = f"keyed state {name!r} of {uid!r}"
+        return NumberedView(title, self._opened, lambda: self._opened.pieces(place, KEYED, (name,)))
 
     def timers(self, uid: str) -> StateView:
         """The timers of a keyed operator: ``key``, ``domain`` (``event`` or ``processing``), ``timestamp`` (ms)."""

@@ -1,11 +1,11 @@
+# Written by `make tables` from millrace.pyflink_names: edit that, not this file.
 """Public names of catalogs and their objects (PyFlink: ``pyflink.table.catalog``)."""
 
 from __future__ import annotations
 
-from millrace.table.catalogs.catalog import Catalog
+from millrace.table.catalogs.catalog import Catalog, GenericInMemoryCatalog
 from millrace.table.catalogs.file_catalog import FileCatalog
 from millrace.table.catalogs.jdbc_catalog import JdbcCatalog
-from millrace.table.catalogs.memory_catalog import GenericInMemoryCatalog
 from millrace.table.catalogs.objects import (
     CatalogBaseTable,
     CatalogColumnStatistics,
@@ -30,10 +30,11 @@ from millrace.table.catalogs.resolved_schema import (
     UniqueConstraint,
     WatermarkSpec,
 )
-from millrace.table.not_yet import not_yet
+from millrace.util.not_yet import lazy_names
 
 __all__ = [
     "Catalog",
+    "GenericInMemoryCatalog",
     "CatalogDatabase",
     "CatalogBaseTable",
     "CatalogPartition",
@@ -44,10 +45,9 @@ __all__ = [
     "CatalogPartitionSpec",
     "CatalogTableStatistics",
     "CatalogColumnStatistics",
-    "HiveCatalog",
-    "JdbcCatalog",
     "CatalogDescriptor",
     "ObjectIdentifier",
+    "JdbcCatalog",
     "Column",
     "PhysicalColumn",
     "ComputedColumn",
@@ -56,27 +56,11 @@ __all__ = [
     "Constraint",
     "UniqueConstraint",
     "ResolvedSchema",
-    # not in PyFlink
     "FileCatalog",
-    "GenericInMemoryCatalog",
 ]
 
+_REFUSED = {
+    "HiveCatalog": "FileCatalog, or a subclass of Catalog",
+}
 
-class HiveCatalog(Catalog):
-    """Not there yet: raises NotImplementedError.
-
-    >>> HiveCatalog("hive")
-    Traceback (most recent call last):
-        ...
-    NotImplementedError: ...
-    """
-
-    def __init__(
-        self,
-        catalog_name: str,
-        default_database: str | None = None,
-        hive_conf_dir: str | None = None,
-        hadoop_conf_dir: str | None = None,
-        hive_version: str | None = None,
-    ) -> None:
-        raise not_yet("HiveCatalog", "FileCatalog, or a subclass of Catalog")
+__getattr__ = lazy_names(__name__, {}, _REFUSED)

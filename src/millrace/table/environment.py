@@ -12,7 +12,6 @@ from millrace.relational.sources import TableFactory
 from millrace.relational.types import DataType
 from millrace.table.catalogs.catalog import Catalog
 from millrace.table.catalogs.descriptors import ModelDescriptor, TableDescriptor
-from millrace.table.catalogs.manager import create_catalog
 from millrace.table.catalogs.objects import (
     CatalogBaseTable,
     CatalogDescriptor,
@@ -21,24 +20,23 @@ from millrace.table.catalogs.objects import (
     ObjectIdentifier,
     split_path,
 )
-from millrace.table.catalogs.schema import Schema as TableColumns
+from millrace.table.catalogs.objects import Schema as TableColumns
 from millrace.table.expression_methods.expression import Expression
-from millrace.table.functions.function_catalog import Module, ModuleEntry
+from millrace.table.functions.function_catalog import Module, ModuleEntry, create_catalog
 from millrace.table.functions.udf import wrapped
-from millrace.table.not_yet import not_yet
 from millrace.table.planner.compiled_plan import CompiledPlan, PlanReference, compiled, loaded
 from millrace.table.queries.projection import values_of_expressions
-from millrace.table.sessions.session import Engine, Session, explain
+from millrace.table.sessions.session import Engine, EnvironmentSettings, ExplainDetail, Session, TableConfig, explain
 from millrace.table.sessions.table_info import source_info, table_of, unnamed, whole_schema
 from millrace.table.sessions.table_result import TableResult, settled
-from millrace.table.sessions.table_settings import EnvironmentSettings, ExplainDetail, TableConfig
-from millrace.table.statement_runners.statements import execute_statement, insert_plans, query_plan
+from millrace.table.statement_runners.statements import execute_statement, insert_plans
 from millrace.table.statement_set import StatementSet
 from millrace.table.table import Table
 from millrace.table.values.arrow_tables import scan_of_arrow, scan_of_pandas
 from millrace.table.values.elements import values_of
 from millrace.table.values.program_errors import instead, problem
 from millrace.util.fallback import older_method
+from millrace.util.not_yet import not_yet
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -478,7 +476,7 @@ class TableEnvironment:
         >>> list(large.execute().collect())
         [<Row('Ann', 'pen', 3)>]
         """
-        return Table(query_plan(query, self._session), self)
+        return Table(self._session.query_plan(query), self)
 
     def explain_sql(self, stmt: str, *extra_details: ExplainDetail) -> str:
         """The plan of a query or INSERT."""
@@ -487,7 +485,7 @@ class TableEnvironment:
 
         query = isinstance(parse_statement(stmt), Query)
         session = self._session
-        return explain([query_plan(stmt, session)] if query else insert_plans(stmt, session), session, extra_details)
+        return explain([session.query_plan(stmt)] if query else insert_plans(stmt, session), session, extra_details)
 
     def create_statement_set(self) -> StatementSet:
         """Begins a set of INSERTs that is one job.

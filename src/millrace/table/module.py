@@ -1,5 +1,18 @@
-"""Under PyFlink's path: see ``millrace.table.functions.function_catalog``."""
+# Written by `make tables` from millrace.pyflink_names: edit that, not this file.
+"""Modules of functions, under PyFlink's path."""
 
-from millrace.table.functions.function_catalog import HiveModule, Module, ModuleEntry
+from __future__ import annotations
 
-__all__ = ["HiveModule", "Module", "ModuleEntry"]
+from millrace.table.functions.function_catalog import Module, ModuleEntry
+from millrace.util.not_yet import lazy_names
+
+__all__ = [
+    "Module",
+    "ModuleEntry",
+]
+
+_REFUSED = {
+    "HiveModule": "functions made with udf() in a Module of your own",
+}
+
+__getattr__ = lazy_names(__name__, {}, _REFUSED)

@@ -1,4 +1,5 @@
-"""Under PyFlink's path: see ``millrace.table.planner.compiled_plan``."""
+# Written by `make tables` from millrace.pyflink_names: edit that, not this file.
+"""References to compiled plans, under PyFlink's path."""
 
 from __future__ import annotations
 
@@ -9,4 +10,9 @@ from millrace.table.planner.compiled_plan import (
     PlanReference,
 )
 
-__all__ = ["BytesContentPlanReference", "FilePlanReference", "JsonContentPlanReference", "PlanReference"]
+__all__ = [
+    "BytesContentPlanReference",
+    "FilePlanReference",
+    "JsonContentPlanReference",
+    "PlanReference",
+]

@@ -1,5 +1,10 @@
-"""Under PyFlink's path: see ``millrace.table.catalogs.schema``."""
+# Written by `make tables` from millrace.pyflink_names: edit that, not this file.
+"""``Schema``, under PyFlink's path."""
 
-from millrace.table.catalogs.schema import Schema
+from __future__ import annotations
 
-__all__ = ["Schema"]
+from millrace.table.catalogs.objects import Schema
+
+__all__ = [
+    "Schema",
+]

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 from millrace.relational.nodes import Sink
 from millrace.table.catalogs.descriptors import TableDescriptor
 from millrace.table.planner.compiled_plan import CompiledPlan, compiled
-from millrace.table.sessions.session import explain
+from millrace.table.sessions.session import ExplainDetail, explain
 from millrace.table.sessions.table_result import settled
-from millrace.table.sessions.table_settings import ExplainDetail
 from millrace.table.statement_runners.statements import insert_plans
 from millrace.table.table import Table
 from millrace.table.table_pipeline import TablePipeline

@@ -12,12 +12,12 @@ from millrace.common.typeinfo import TypeInformation
 from millrace.relational import types as t
 from millrace.relational.nodes import PROCTIME, ROWTIME, Field, Project, Rel, StreamScan
 from millrace.relational.rex import Ref, Rex
-from millrace.table.catalogs.schema import Schema
+from millrace.table.catalogs.objects import Schema
 from millrace.table.environment import TableEnvironment
 from millrace.table.expression_methods.expression import Expression
 from millrace.table.expression_methods.expression_base import node_of
+from millrace.table.sessions.session import ChangelogMode, EnvironmentSettings, mode_of
 from millrace.table.sessions.table_info import repeats_changes, whole_schema
-from millrace.table.sessions.table_settings import ChangelogMode, EnvironmentSettings, mode_of
 from millrace.table.sql import nodes
 from millrace.table.sql.program_text import shown
 from millrace.table.table import Table
@@ -171,7 +171,7 @@ def _with_schema(scan: StreamScan, schema: Schema, session: Session) -> Rel:
 
 
 def _cast(rex: Rex, wanted: t.DataType | None) -> Rex:
-    from millrace.relational.functions.casting import cast_to
+    from millrace.relational.functions.registry import cast_to
 
     return rex if wanted is None else cast_to(rex, wanted)
 

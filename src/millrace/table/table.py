@@ -36,9 +36,8 @@ from millrace.table.queries.projection import (
     with_new_names,
     without_codes,
 )
-from millrace.table.sessions.session import explain, sink_plan
+from millrace.table.sessions.session import ExplainDetail, explain, sink_plan
 from millrace.table.sessions.table_info import resolved_table
-from millrace.table.sessions.table_settings import ExplainDetail
 from millrace.table.sql import nodes
 from millrace.table.sql.binding.calls import sort_key
 from millrace.table.sql.binding.grouped import has_aggregate
@@ -56,8 +55,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from millrace.table.catalogs.descriptors import TableDescriptor
+    from millrace.table.catalogs.objects import Schema
     from millrace.table.catalogs.resolved_schema import ResolvedSchema
-    from millrace.table.catalogs.schema import Schema
     from millrace.table.sessions.table_result import TableResult
     from millrace.table.table_environment import TableEnvironment
 

@@ -1,5 +1,10 @@
-"""Under PyFlink's path: see ``millrace.table.sessions.table_settings``."""
+# Written by `make tables` from millrace.pyflink_names: edit that, not this file.
+"""``TableConfig``, under PyFlink's path."""
 
-from millrace.table.sessions.table_settings import TableConfig
+from __future__ import annotations
 
-__all__ = ["TableConfig"]
+from millrace.table.sessions.session import TableConfig
+
+__all__ = [
+    "TableConfig",
+]

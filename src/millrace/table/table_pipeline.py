@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 from millrace.relational.nodes import Sink
 from millrace.table.catalogs.objects import ObjectIdentifier
 from millrace.table.planner.compiled_plan import CompiledPlan, compiled
-from millrace.table.sessions.session import explain
+from millrace.table.sessions.session import ExplainDetail, explain
 from millrace.table.sessions.table_result import settled
-from millrace.table.sessions.table_settings import ExplainDetail
 
 if TYPE_CHECKING:
     from millrace.table.sessions.session import Session

@@ -1,3 +1,4 @@
+# Written by `make tables` from millrace.pyflink_names: edit that, not this file.
 """Data types of tables, ``DataTypes`` to make them, and their Arrow forms."""
 
 from __future__ import annotations
@@ -43,21 +44,20 @@ from millrace.relational.types import (
 )
 from millrace.table.values.arrow_tables import create_arrow_schema, to_arrow_type
 from millrace.table.values.data_types import DataTypes
-from millrace.table.values.elements import ARRAY_TYPES as _array_type_mappings
-from millrace.table.values.elements import SIGNED_CODES as _array_signed_int_typecode_ctype_mappings
-from millrace.table.values.elements import UNSIGNED_CODES as _array_unsigned_int_typecode_ctype_mappings
-from millrace.table.values.elements import infer_row as _infer_schema
-from millrace.table.values.elements import infer_schema_from_data as _infer_schema_from_data
-from millrace.table.values.elements import infer_type as _infer_type
-from millrace.table.values.elements import merge_type as _merge_type
-from millrace.table.values.elements import type_verifier as _create_type_verifier
+from millrace.table.values.data_types import _from_java_data_type as _from_java_data_type
+from millrace.table.values.data_types import _to_java_data_type as _to_java_data_type
+from millrace.table.values.elements import ARRAY_TYPES as _array_type_mappings  # noqa: F401
+from millrace.table.values.elements import SIGNED_CODES as _array_signed_int_typecode_ctype_mappings  # noqa: F401
+from millrace.table.values.elements import UNSIGNED_CODES as _array_unsigned_int_typecode_ctype_mappings  # noqa: F401
+from millrace.table.values.elements import infer_row as _infer_schema  # noqa: F401
+from millrace.table.values.elements import infer_schema_from_data as _infer_schema_from_data  # noqa: F401
+from millrace.table.values.elements import infer_type as _infer_type  # noqa: F401
+from millrace.table.values.elements import merge_type as _merge_type  # noqa: F401
+from millrace.table.values.elements import type_verifier as _create_type_verifier  # noqa: F401
 
 __all__ = [
     "DataTypes",
     "UserDefinedType",
-    "Row",
-    "RowKind",
-    # importable in PyFlink, too
     "ArrayType",
     "AtomicType",
     "BigIntType",
@@ -92,29 +92,9 @@ __all__ = [
     "VarCharType",
     "YearMonthIntervalType",
     "ZonedTimestampType",
+    "Row",
+    "RowKind",
     "create_arrow_schema",
-    "from_arrow_type",
     "to_arrow_type",
+    "from_arrow_type",
 ]
-
-# Programs import these from PyFlink, private as they are there.
-_PRIVATE = (
-    _array_type_mappings,
-    _array_signed_int_typecode_ctype_mappings,
-    _array_unsigned_int_typecode_ctype_mappings,
-    _create_type_verifier,
-    _infer_schema,
-    _infer_schema_from_data,
-    _infer_type,
-    _merge_type,
-)
-
-
-def _to_java_data_type(data_type: DataType) -> DataType:
-    """A type stands for itself: there is no Java behind it."""
-    return data_type
-
-
-def _from_java_data_type(data_type: DataType) -> DataType:
-    """The reverse of ``_to_java_data_type``."""
-    return data_type

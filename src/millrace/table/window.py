@@ -1,6 +1,9 @@
-"""Under PyFlink's path: see ``millrace.table.expression_methods.windows``."""
+# Written by `make tables` from millrace.pyflink_names: edit that, not this file.
+"""Windows of the Table API, under PyFlink's path."""
 
-from millrace.table.expression_methods.windows import *  # noqa: F403
+from __future__ import annotations
+
+from millrace.table.expression_methods.windows import GroupWindow, Over, OverWindow, Session, Slide, Tumble
 from millrace.table.expression_methods.windows import OverWindowPartitioned as OverWindowPartitioned
 from millrace.table.expression_methods.windows import OverWindowPartitionedOrdered as OverWindowPartitionedOrdered
 from millrace.table.expression_methods.windows import (
@@ -13,4 +16,12 @@ from millrace.table.expression_methods.windows import SlideWithSizeAndSlide as S
 from millrace.table.expression_methods.windows import SlideWithSizeAndSlideOnTime as SlideWithSizeAndSlideOnTime
 from millrace.table.expression_methods.windows import TumbleWithSize as TumbleWithSize
 from millrace.table.expression_methods.windows import TumbleWithSizeOnTime as TumbleWithSizeOnTime
-from millrace.table.expression_methods.windows import __all__ as __all__
+
+__all__ = [
+    "Tumble",
+    "Session",
+    "Slide",
+    "Over",
+    "GroupWindow",
+    "OverWindow",
+]

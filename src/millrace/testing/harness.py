@@ -36,7 +36,7 @@ from millrace.runtime.exchange.codec import decode
 from millrace.runtime.exchange.partitioners import PartitioningError, each
 from millrace.runtime.operators import specs
 from millrace.runtime.operators.iteration import CloseWithOperator
-from millrace.runtime.operators.one_input_operators import make_operator
+from millrace.runtime.operators.making import make_operator
 from millrace.runtime.operators.sinks import CollectOperator, PrintOperator, SinkOperator
 from millrace.runtime.state.address import Scoped
 from millrace.runtime.state.backend import KeyedStateBackend

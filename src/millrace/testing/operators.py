@@ -10,7 +10,7 @@ import pickle
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from millrace.common.functions import AggregateFunction, AllWindowFunction, KeySelector, ReduceFunction, WindowFunction
@@ -207,7 +207,7 @@ class Versions:
         plan: StatePlan = InMemory() if backend is None else state_plan(backend)
         if isinstance(plan, OnDisk):
             self._directory = tempfile.TemporaryDirectory(prefix="millrace-harness-")
-            plan = OnDisk((self._directory.name,))
+            plan = replace(plan, paths=(self._directory.name,), rows_memory=0)  # what has not changed is read again
         self._working = plan.state_of(JOB, TASK, lambda: {UID: small()})
         self._storage = MemoryStorage()
         self._past = NO_PAST

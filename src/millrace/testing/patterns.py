@@ -9,7 +9,7 @@ from typing import Any
 from millrace.cep import DynamicPatternStream, EventComparator, Pattern, PatternProcessFunction
 from millrace.common.output_tag import OutputTag
 from millrace.runtime.operators import specs
-from millrace.runtime.operators.one_input_operators import make_operator
+from millrace.runtime.operators.making import make_operator
 from millrace.testing.harness import OperatorHarness, Selector
 from millrace.util.by_value import pickled_by_value
 

@@ -13,7 +13,7 @@ from millrace.common.sink import Committer, Sink
 from millrace.connectors.tables.print_table import LinesSink
 from millrace.relational.rows import Rows
 from millrace.relational.sources import ALL_KINDS, TableContext, TableFactory, TableSink
-from millrace.table.sessions.factories import register_factory
+from millrace.table.sessions.table_info import register_factory
 
 __all__ = ["results", "retract_results", "upsert_results"]
 
@@ -29,7 +29,7 @@ class _Keeper(Committer[list[str]]):
             _WRITTEN.extend(lines)
 
 
-class _KeptSink(LinesSink):
+class _CollectedLines(LinesSink):
     def create_committer(self) -> Committer[Any]:
         return _Keeper()
 
@@ -42,7 +42,7 @@ class TestSink(TableSink):
         self._columns = table.columns
 
     def stream(self) -> Sink[Rows]:
-        return _KeptSink(self._columns, "", shows_subtask=False)
+        return _CollectedLines(self._columns, "", shows_subtask=False)
 
 
 class TestSinkFactory(TableFactory):

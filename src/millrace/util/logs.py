@@ -115,7 +115,7 @@ def log_of(name: str) -> str:
     return match[1] if match else name
 
 
-_KEPT = 1_000
+_MOST_LINES = 1_000
 """largest number of texts that are remembered"""
 
 
@@ -137,7 +137,7 @@ class NotAgain(logging.Filter):
         with self._lock:
             if now - self._said.get(text, -self._seconds) < self._seconds:
                 return False
-            if len(self._said) >= _KEPT:
+            if len(self._said) >= _MOST_LINES:
                 self._said.clear()
             self._said[text] = now
         return True

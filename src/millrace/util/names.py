@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Iterable
 from functools import cache
 from importlib import import_module
-from pkgutil import iter_modules, walk_packages
+from pkgutil import walk_packages
 from types import ModuleType
 from typing import Any, TypeVar
 
@@ -35,17 +35,14 @@ def entered(table: dict[K, Any], *keys: K) -> Callable[[F], F]:
 
 
 @cache
-def import_modules(package: ModuleType, deep: bool = True) -> None:
-    """Import all modules of a package, in the order of their names, so that they register their content.
+def import_modules(package: ModuleType) -> None:
+    """Import all modules of a package and of those in it, in the order of their names, so that they register their
+    content.
 
     A second call does nothing. Works in archives, too.
-
-    :param deep: whether modules of subpackages are imported, too.
     """
-    prefix = f"{package.__name__}."
-    for found in walk_packages(package.__path__, prefix) if deep else iter_modules(package.__path__, prefix):
-        if deep or not found.ispkg:
-            import_module(found.name)
+    for found in walk_packages(package.__path__, f"{package.__name__}."):
+        import_module(found.name)
 
 
 # Classes that a configuration names
@@ -97,26 +94,6 @@ def checked_class(found: Any, base: type[T], option: str) -> type[T]:
     if missing:
         raise TypeError(f"{option}: {found.__qualname__} lacks {', '.join(f'{method}()' for method in missing)}")
     return found
-
-
-def made_at(place: str, base: type[T], identifier: str) -> T:
-    """Make what a registry names: ``module:Class``, or a module alone, whose class with this ``identifier`` is meant.
-
-    :param base: what the class has to be a subclass of.
-    :raises LookupError: the module has no such class.
-    """
-    module, _, attribute = place.partition(":")
-    found = import_module(module)
-    made = getattr(found, attribute)() if attribute else _class_with(found, base, identifier)()
-    assert isinstance(made, base)
-    return made
-
-
-def _class_with(module: ModuleType, base: type[T], identifier: str) -> type[T]:
-    for each in vars(module).values():
-        if isinstance(each, type) and issubclass(each, base) and getattr(each, "identifier", None) == identifier:
-            return each
-    raise LookupError(f"{module.__name__} has no {base.__name__} with identifier = {identifier!r}")
 
 
 # Similar names

@@ -18,7 +18,7 @@ from millrace.relational.nodes import Field
 from millrace.runtime.failure import Failure, JobFailedError
 from millrace.spark.tables.engine import BatchEngine
 from millrace.table import TableResult
-from millrace.table.catalogs.manager import CatalogManager
+from millrace.table.functions.function_catalog import CatalogManager
 from millrace.table.planner.engine import StreamingEngine
 
 

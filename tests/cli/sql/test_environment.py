@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from millrace.cli.main import main
-from millrace.cli.sql.environment import EnvironmentFileError, environment_script
+from millrace.cli.sql.start import EnvironmentFileError, environment_script
 from millrace.table.sql import statements as s
 from millrace.table.sql.grammar.parser import parse_script
 

@@ -12,9 +12,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from millrace.cli.sql import formats
+from millrace.cli.sql import results
 from millrace.cli.sql.client import Client
-from millrace.cli.sql.formats import ROWS, formatted
+from millrace.cli.sql.results import ROWS, formatted
 from millrace.common.types import Row, RowKind
 from millrace.relational import types as t
 from millrace.relational.nodes import Field
@@ -71,9 +71,9 @@ def test_json() -> None:
 
 @pytest.mark.parametrize("rows", [ROWS, 1])
 def test_arrow(monkeypatch: pytest.MonkeyPatch, rows: int) -> None:
-    monkeypatch.setattr(formats, "ROWS", rows)
+    monkeypatch.setattr(results, "ROWS", rows)
     closed: list[bool] = []
-    parts = list(formats.arrow_parts(result(closed), "UTC", streaming=True))
+    parts = list(results.arrow_parts(result(closed), "UTC", streaming=True))
     assert len(parts) == (1 if rows == ROWS else 3)
     table = pa.ipc.open_stream(b"".join(parts)).read_all()
     assert table.schema.names == ["op", "n", "text", "d", "at", "x", "list", "r"]
@@ -84,7 +84,7 @@ def test_arrow(monkeypatch: pytest.MonkeyPatch, rows: int) -> None:
 
 
 def test_arrow_without_rows() -> None:
-    (whole,) = formats.arrow_parts(TableResult(COLUMNS, iter(())), "UTC", streaming=False)
+    (whole,) = results.arrow_parts(TableResult(COLUMNS, iter(())), "UTC", streaming=False)
     assert pa.ipc.open_stream(whole).read_all().num_rows == 0
 
 

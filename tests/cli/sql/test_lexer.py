@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pygments.token import Comment, Keyword, Name, Number, String
 
-from millrace.cli.sql.prompt import FlinkSqlLexer
+from millrace.cli.sql.full_screen import FlinkSqlLexer
 
 
 @pytest.mark.parametrize(

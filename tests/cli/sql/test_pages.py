@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from millrace.cli.sql.screen import Pages
+from millrace.cli.sql.full_screen import Pages
 
 ROWS = list(range(10))
 

@@ -16,7 +16,7 @@ from prompt_toolkit.input import PipeInput, create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
 from millrace.cli.sql.client import Client
-from millrace.cli.sql.prompt import SqlCompleter, interact, is_whole, prompt_session
+from millrace.cli.sql.full_screen import SqlCompleter, interact, is_whole, prompt_session
 from millrace.cluster.gateway.sql_completion import Completions
 from millrace.cluster.gateway.sql_session import SqlJob
 from millrace.common.jobs import CompletableFuture, JobStatus

@@ -10,8 +10,8 @@ from prompt_toolkit.application import create_app_session
 from prompt_toolkit.input import PipeInput, create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
+from millrace.cli.sql.full_screen import ResultScreen
 from millrace.cli.sql.results import CHANGELOG, TABLE, ClientSettings
-from millrace.cli.sql.screen import ResultScreen
 from millrace.common.types import Row
 from millrace.relational import types as t
 from millrace.relational.nodes import Field

@@ -14,6 +14,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
+import pyte
 import pytest
 
 pytestmark = pytest.mark.spark
@@ -83,6 +84,8 @@ class Terminal:
 
     def __init__(self, folder: Path) -> None:
         self.seen = ""
+        self.screen = pyte.Screen(80, 24)
+        self._shown = pyte.Stream(self.screen)
         self.process, self._end = pty.fork()
         if self.process == 0:
             # Whatever runs the tests may ignore Ctrl-C, and that would be inherited.
@@ -109,14 +112,26 @@ class Terminal:
         """Read until the pattern is there, and forget what came before."""
         deadline = time.monotonic() + seconds
         while (found := re.search(pattern, self.seen)) is None:
-            left = deadline - time.monotonic()
-            assert left > 0, f"{pattern!r} is not in {self.seen[-2000:]!r}"
-            if select.select([self._end], [], [], left)[0]:
-                try:
-                    self.seen += os.read(self._end, 65536).decode(errors="replace")
-                except OSError:
-                    raise AssertionError(f"the client has ended: {self.seen[-2000:]!r}") from None
+            self._read_more(pattern, deadline)
         self.seen = self.seen[found.end() :]
+
+    def wait_for_screen(self, pattern: str, seconds: float = 120) -> None:
+        """Read until the pattern is in a line as it is shown: a page that changes writes only what is new in it."""
+        deadline = time.monotonic() + seconds
+        while not any(re.search(pattern, line) for line in self.screen.display):
+            self._read_more(pattern, deadline)
+        self.seen = ""
+
+    def _read_more(self, pattern: str, deadline: float) -> None:
+        left = deadline - time.monotonic()
+        assert left > 0, f"{pattern!r} is not in {self.seen[-2000:]!r}"
+        if select.select([self._end], [], [], left)[0]:
+            try:
+                text = os.read(self._end, 65536).decode(errors="replace")
+            except OSError:
+                raise AssertionError(f"the client has ended: {self.seen[-2000:]!r}") from None
+            self.seen += text
+            self._shown.feed(text)
 
     def exit_code(self) -> int:
         while select.select([self._end], [], [], 120)[0]:
@@ -144,7 +159,7 @@ def test_ctrl_c_ends_a_query_and_the_client_goes_on(tmp_path: Path) -> None:
         terminal.type("RESET 'execution.runtime-mode'; SET 'sql-client.execution.result-mode' = 'table';\r")
         terminal.wait_for("(?s)succeeded.*succeeded")
         terminal.type("SELECT COUNT(*) AS c FROM numbers;\r")
-        terminal.wait_for(r"\| +6 \|")
+        terminal.wait_for_screen(r"\| +6 \|")
         terminal.type("q")
         terminal.wait_for("Millrace SQL>")
         terminal.type("INSERT INTO printed SELECT n FROM endless;\r")

@@ -13,6 +13,7 @@ from tests.cluster.dashboard.browser import PATIENCE, opened
 from tests.cluster.dashboard.conftest import Dashboard
 from tests.cluster.dashboard.serve import Site, served, wait_for
 from tests.cluster.documents import id_of
+from tests.rings import taken
 
 expect.set_options(timeout=PATIENCE)
 pytestmark = pytest.mark.services
@@ -55,7 +56,9 @@ def violations(page: Page) -> list[str]:
     return [f"{each['id']}: {each['help']}: {each['nodes'][0]['html'][:150]}" for each in found]
 
 
-@pytest.mark.parametrize(("theme", "width", "places"), [("light", 1280, PLACES), ("dark", 800, PLACES[::3])])
+@pytest.mark.parametrize(
+    ("theme", "width", "places"), [("light", 1280, taken(PLACES, 3)), ("dark", 800, taken(PLACES, 6))]
+)
 def test_every_page_is_accessible_and_fits(dashboard: Dashboard, theme: str, width: int, places: list[str]) -> None:
     found = {}
     with dashboard.at(color_scheme=theme, viewport={"width": width, "height": 900}) as page:

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from millrace.cluster.gateway.bodies import described, row_values
+from millrace.cluster.gateway.routes import described, row_values
 from millrace.common.types import Row
 from millrace.relational import types as t
 from millrace.table.types import DataTypes

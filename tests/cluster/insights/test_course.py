@@ -13,9 +13,15 @@ from millrace.cluster.documents import (
     ExceptionDocument,
     TaskCheckpointDocument,
 )
-from millrace.cluster.insights.checkpoint_rules import checkpoints, failures, overhead
-from millrace.cluster.insights.rules import SEVERITIES, insights
-from millrace.cluster.insights.watermark_rules import everything_filtered, silent_sources
+from millrace.cluster.insights.rules import (
+    SEVERITIES,
+    checkpoints,
+    everything_filtered,
+    failures,
+    insights,
+    overhead,
+    silent_sources,
+)
 
 
 def epochs(count: int, duration: int, **phases: float) -> tuple[EpochDocument, ...]:

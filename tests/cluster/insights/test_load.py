@@ -5,8 +5,7 @@ from __future__ import annotations
 from tests.cluster.documents import id_of, job, vertex
 
 from millrace.cluster.documents import HeavyKey, SlowDocument
-from millrace.cluster.insights.load_rules import busy_subtasks, heavy_keys, slow_operator, slow_vertices
-from millrace.cluster.insights.rules import insights
+from millrace.cluster.insights.rules import busy_subtasks, heavy_keys, insights, slow_operator, slow_vertices
 
 CALM = {"busy": 0.2, "backpressured": 0.0}
 HELD = {"busy": 0.1, "backpressured": 0.9}

@@ -8,7 +8,7 @@ from tests.cluster.documents import NOW, id_of, job, metrics, vertex
 
 from millrace.cluster.documents import JobDocument
 from millrace.cluster.insights.readings import Finding
-from millrace.cluster.insights.watermark_rules import watermarks
+from millrace.cluster.insights.rules import watermarks
 
 WINDOWS = {"Window": "Window(TumblingEventTimeWindows(3600000, 0), EventTimeTrigger(), sum)"}
 

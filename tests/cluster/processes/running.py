@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
+
+from tests.cluster.processes.small import serve
+from tests.forks import Forked
 
 from millrace.cluster import job_folder, rpc, submissions
 from millrace.cluster.rpc import NotThereError, ask
@@ -53,10 +56,11 @@ class Small:
 
     def start(self, point: str | None = None) -> None:
         """A supervisor; with a point one that dies there."""
-        command = [sys.executable, "-m", "tests.cluster.processes.small", self.folder, *([point] if point else [])]
         log = os.path.join(self.folder, job_folder.LOGS, "supervisor.log")
         with open(log, "ab") as file:
-            self.process = subprocess.Popen(command, cwd=ROOT, env=environment(), stdout=file, stderr=file)
+            self.process = Forked(
+                partial(serve, self.folder, point), cwd=ROOT, env=environment(), stdout=file, stderr=file
+            )
 
     def kill(self) -> None:
         assert self.process is not None

@@ -1,4 +1,4 @@
-"""A supervisor without Spark, whose programs write down that they ran: ``python small.py FOLDER [POINT]``.
+"""A supervisor without Spark, whose programs write down that they ran.
 
 With a point the process that reaches it is killed with -9 there, once.
 """
@@ -94,10 +94,18 @@ def entry(run: ProgramRun, _: JobsHere) -> int:
     return 0
 
 
-if __name__ == "__main__":
-    if len(sys.argv) > 2:
-        install(sys.argv[2], sys.argv[1])
-    job_folder.make_folders(sys.argv[1])
+def serve(folder: str, point: str | None) -> None:
+    """Be the supervisor of a folder."""
+    if point is not None:
+        install(point, folder)
+    job_folder.make_folders(folder)
     supervisor.STARTING_SECONDS = 1.0
     idle = os.environ.get(IDLE)
-    supervisor.Supervisor(sys.argv[1], [], entry, None if idle is None else float(idle)).run()
+    supervisor.Supervisor(folder, [], entry, None if idle is None else float(idle)).run()
+
+
+def submit(folder: str, id: str, point: str | None) -> None:
+    """Be a command that submits a program, and print whether it is new; with a point it dies there."""
+    if point is not None:
+        install(point, folder)
+    print(submissions.submit(folder, submissions.SubmittedProgram(id, folder, isolated=True)))

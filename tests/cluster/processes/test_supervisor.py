@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 import signal
 import socket
-import subprocess
-import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
+from subprocess import PIPE
 
 import pytest
 from tests.cluster.processes.running import SECONDS, Small, environment, wait_for
-from tests.cluster.processes.small import CLIENT_POINTS, IDLE, POINTS
+from tests.cluster.processes.small import CLIENT_POINTS, IDLE, POINTS, submit
+from tests.forks import Forked
 
 from millrace.cluster import job_folder, submissions
 from millrace.cluster.rpc import connect, receive, send
@@ -167,6 +168,7 @@ def test_a_program_that_ended_without_a_supervisor_is_settled_by_the_next(small:
     assert small.ran(id) == 1
 
 
+@pytest.mark.draw(4)
 @pytest.mark.parametrize("point", POINTS)
 def test_a_death_at_any_step_lets_a_program_run_once_or_not_at_all(small: Small, point: str) -> None:
     id = small.submit("exit=0")
@@ -190,12 +192,12 @@ CHILD_DIES = ("before an attempt", "after an attempt has begun", "before the out
 @pytest.mark.parametrize("point", CLIENT_POINTS)
 def test_a_command_that_dies_while_it_submits(small: Small, point: str) -> None:
     id = submissions.new_id()
-    command = [sys.executable, "-m", "tests.cluster.processes.client", small.folder, id]
-    root = Path(__file__).parents[3]
-    died = subprocess.run([*command, point], cwd=root, env=environment(), capture_output=True, timeout=SECONDS)
-    assert died.returncode == -signal.SIGKILL
-    again = subprocess.run(command, cwd=root, env=environment(), capture_output=True, text=True, timeout=SECONDS)
-    assert again.stdout == ("False\n" if point == "after the submission is there" else "True\n")
+    died = Forked(partial(submit, small.folder, id, point), env=environment())
+    assert died.wait(SECONDS) == -signal.SIGKILL
+    again: Forked[str] = Forked(partial(submit, small.folder, id, None), env=environment(), stdout=PIPE, text=True)
+    assert again.communicate(timeout=SECONDS)[0] == (
+        "False\n" if point == "after the submission is there" else "True\n"
+    )
     small.start()
     assert small.outcome(id).exit_code == 0
     assert small.ran(id) == 1

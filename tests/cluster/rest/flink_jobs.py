@@ -24,7 +24,7 @@ from tests.flink.rest.programs import RUN_SQL, STATES
 
 from millrace.cluster.control import Launch
 from millrace.cluster.documents import CheckpointConfigDocument, CheckpointDocument, CheckpointsDocument, JobDocument
-from millrace.cluster.program_store import ProgramFolder
+from millrace.cluster.processes.server import ProgramFolder
 
 CONFIG = CheckpointConfigDocument(interval=1000, storage="FileSystemCheckpointStorage")
 DEFAULT = "Cluster level default restart strategy"

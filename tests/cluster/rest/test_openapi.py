@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, settings
 from schemathesis.checks import CHECKS, load_all_checks
 from tests.cluster.rest.client import Client, sample_holder
 from tests.cluster.rest.samples import MANAGER, SamplePrograms, job_id, vertex_id
+from tests.rings import taken
 
 from millrace.cluster.rest.app import make_app
 from millrace.cluster.rest.settings import RestSettings
@@ -23,7 +24,10 @@ _EXPECTED = [
 ]
 
 APP = make_app(sample_holder(), SamplePrograms(), RestSettings(hosts=frozenset({"testserver"})))
-SCHEMA = schemathesis.openapi.from_asgi("/openapi.json", APP)
+# from_asgi() would leave a thread of an event loop, which forks do not have (tests/lanes.py).
+SCHEMA = schemathesis.openapi.from_dict(Client(APP).get("/openapi.json").json())
+SCHEMA.app, SCHEMA.location = APP, "/openapi.json"
+DRAWN = SCHEMA.include(path=taken(SCHEMA.raw_schema["paths"], 3))
 KNOWN = {
     "jobid": [job_id(number) for number in range(1, 8)],
     "applicationid": [job_id(number) for number in range(1, 8)],
@@ -39,7 +43,7 @@ OUR_OWN = re.compile(r"<Exception on server side:\n(?!java\.|org\.apache\.)")
 """how an internal error begins that is none of Flink's"""
 
 
-@SCHEMA.parametrize()
+@DRAWN.parametrize()
 @settings(max_examples=3, deadline=None, suppress_health_check=[*HealthCheck])
 def test_answers_are_as_described(case: Any) -> None:
     for name, values in KNOWN.items():

@@ -13,7 +13,7 @@ from tests.cluster.rest.client import Client, sample_holder
 from tests.cluster.rest.samples import SamplePrograms, job_id
 
 from millrace.cluster.control import Launch
-from millrace.cluster.program_store import ProgramFolder
+from millrace.cluster.processes.server import ProgramFolder
 from millrace.cluster.rest.app import make_app
 from millrace.cluster.rest.settings import RestSettings
 

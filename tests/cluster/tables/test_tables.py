@@ -1,5 +1,5 @@
 """Tables on three executors of which one is killed: what cannot be read is set aside and counted once, what waits for a
-slow function is neither lost nor doubled, and of rows of one key one stays."""
+slow function is neither lost nor doubled, of rows of one key one stays, windows that change have their last value."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import re
 import sqlite3
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from tests.cluster.running import Hit, Run
 from tests.cluster.test_cluster import SEED
 from tests.cluster.victims import Victim, kill
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
 
 EXECUTORS = "local-cluster[3,1,700]"
 HITS = [Hit(Victim.EXECUTOR, kill, 1.0), Hit(Victim.OWNER, kill, 4.0)]
@@ -28,9 +29,10 @@ class Statements(Run):
     """A job of statements, in which ``{out}`` and ``{inputs}`` are folders."""
 
     job = Path(__file__).with_name("job.py")
+    executors = EXECUTORS
 
     def __init__(self, directory: Path, *statements: str, **properties: str) -> None:
-        super().__init__(directory, EXECUTORS, parallelism=3, **properties)
+        super().__init__(directory, self.executors, parallelism=3, **properties)
         self.out, self.inputs = directory / "out", directory / "in"
         self.inputs.mkdir()
         self._statements = statements
@@ -97,7 +99,6 @@ def events() -> list[tuple[int, int, int]]:
     return found
 
 
-@pytest.mark.slow
 def test_what_waits_is_neither_lost_nor_doubled_and_of_a_key_one_row_stays(tmp_path: Path) -> None:
     zone = "SET 'table.local-time-zone' = 'UTC'"
     run = Statements(tmp_path, zone, EVENTS, WINDOWS, FIRST, SLOWLY, INSERTS)
@@ -117,3 +118,71 @@ def test_what_waits_is_neither_lost_nor_doubled_and_of_a_key_one_row_stays(tmp_p
     rows = sqlite3.connect(f"{run.inputs}.db").execute("SELECT k, n FROM f").fetchall()
     assert sorted(k for k, _ in rows) == list(range(KEYS))
     assert all(n in given[k] for k, n in rows)
+
+
+EMITTED = [
+    f"SET '{key}' = '{value}'"
+    for key, value in {
+        "table.local-time-zone": "UTC",
+        "table.exec.emit.early-fire.enabled": "true",
+        "table.exec.emit.early-fire.delay": "1 s",
+        "table.exec.emit.late-fire.enabled": "true",
+        "table.exec.emit.late-fire.delay": "0 ms",
+        "table.exec.emit.allow-lateness": "1 h",
+    }.items()
+]
+"""Windows give rows before their end, and change them for rows that come after it."""
+KEYED = (
+    "CREATE TABLE {name} ({columns}, PRIMARY KEY ({key}) NOT ENFORCED) WITH ('connector' = 'jdbc', "
+    "'url' = 'jdbc:sqlite:{{in}}.db', 'table-name' = '{name}', 'sink.parallelism' = '1')"
+)
+CHANGING = (
+    "EXECUTE STATEMENT SET BEGIN "
+    "INSERT INTO w SELECT k, UNIX_TIMESTAMP(CAST(TUMBLE_START(ts, INTERVAL '10' SECOND) AS STRING)), COUNT(*), SUM(n) "
+    "FROM slowly GROUP BY k, TUMBLE(ts, INTERVAL '10' SECOND); "
+    "INSERT INTO c SELECT m, n FROM (SELECT k, MOD(k, 40) AS m, MAX(n) AS n FROM slowly GROUP BY k) "
+    "ON CONFLICT DO NOTHING; END"
+)
+
+
+class Changing(Statements):
+    """Writes into a database."""
+
+    executors = "local-cluster[3,2,700]"  # flow leaves a core of each to others
+
+    @property
+    def database(self) -> str:
+        return f"{self.inputs}.db"
+
+    def has_begun(self) -> bool:
+        with closing(sqlite3.connect(self.database, timeout=60)) as database:
+            return bool(database.execute("SELECT COUNT(*) FROM w").fetchone()[0])
+
+
+@pytest.mark.parametrize("execution", ["spark-jobs", "flow"])
+def test_windows_that_change_and_conflicts_of_rows_that_change(execution: str, tmp_path: Path) -> None:
+    """A third of the rows come three windows late. Each key of ``c`` is that of three groups, of which one stays."""
+    given = events()
+    rows = sorted(given, key=lambda row: (row[2] + 3 * SPAN * (row[1] % 3 == 0), row[1]))
+    assert rows != given
+    tables = [
+        KEYED.format(name="w", columns="k BIGINT, began BIGINT, c BIGINT, n BIGINT", key="k, began"),
+        KEYED.format(name="c", columns="m BIGINT, n BIGINT", key="m"),
+    ]
+    run = Changing(tmp_path, *EMITTED, EVENTS, *tables, SLOWLY, CHANGING, **{"millrace.epoch.execution": execution})
+    with closing(sqlite3.connect(run.database)) as database:
+        database.execute("CREATE TABLE w (k INTEGER, began INTEGER, c INTEGER, n INTEGER, PRIMARY KEY (k, began))")
+        database.execute("CREATE TABLE c (m INTEGER PRIMARY KEY, n INTEGER)")
+    (run.inputs / "events").write_text("".join("{},{},{}\n".format(*event) for event in rows))
+    run.survives()
+    windows: dict[tuple[int, int], list[int]] = {}
+    largest: dict[int, int] = {}
+    for k, n, at in given:
+        windows.setdefault((k, at // SPAN * SPAN // 1000), []).append(n)
+        largest[k] = max(n, largest.get(k, n))
+    with closing(sqlite3.connect(run.database)) as database:
+        found = {(k, began): (c, n) for k, began, c, n in database.execute("SELECT k, began, c, n FROM w")}
+        stayed = dict(database.execute("SELECT m, n FROM c").fetchall())
+    assert found == {window: (len(numbers), sum(numbers)) for window, numbers in windows.items()}
+    assert sorted(stayed) == list(range(40))
+    assert all(n in {largest[k] for k in range(m, KEYS, 40)} for m, n in stayed.items())

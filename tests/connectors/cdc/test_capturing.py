@@ -12,6 +12,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from tests.connectors.cdc.fake import SERVERS, FakeDatabase, FakeServer
+from tests.rings import examples
 
 from millrace.connectors.cdc.cdc_source import CdcSource
 from millrace.connectors.cdc.changes import Change, Chunk, Chunking, ChunkRows
@@ -75,7 +76,7 @@ def run(server: FakeServer, source: CdcSource[Any], steps: list[tuple[str, int]]
     return job.emitted
 
 
-@settings(max_examples=25, deadline=None, phases=PHASES)
+@settings(max_examples=examples(25), deadline=None, phases=PHASES)
 @given(STEPS, st.integers(0, 10**6), st.integers(1, 30), st.booleans(), st.booleans())
 def test_a_table_with_a_key(steps: Any, seed: int, rows: int, exact: bool, even: bool) -> None:
     name = uuid.uuid4().hex
@@ -98,7 +99,7 @@ def test_a_table_with_a_key(steps: Any, seed: int, rows: int, exact: bool, even:
     del SERVERS[name]
 
 
-@settings(max_examples=15, deadline=None, phases=PHASES)
+@settings(max_examples=examples(15), deadline=None, phases=PHASES)
 @given(STEPS, st.integers(0, 10**6), st.integers(1, 30), st.sampled_from(["id", "v", None]))
 def test_a_table_without_a_key(steps: Any, seed: int, rows: int, column: str | None) -> None:
     name = uuid.uuid4().hex
@@ -164,7 +165,7 @@ def test_a_row_that_an_update_moves_to_another_chunk(when: str, old: int, new: i
     del SERVERS[name]
 
 
-@settings(max_examples=20, deadline=None, phases=PHASES)
+@settings(max_examples=examples(20), deadline=None, phases=PHASES)
 @given(STEPS, st.integers(0, 10**6), st.integers(1, 30), st.booleans())
 def test_a_sink_that_has_rows_of_attempts_that_failed(steps: Any, seed: int, rows: int, exact: bool) -> None:
     name = uuid.uuid4().hex
@@ -210,7 +211,7 @@ def test_a_sink_that_has_rows_of_attempts_that_failed(steps: Any, seed: int, row
     del SERVERS[name]
 
 
-@settings(max_examples=15, deadline=None, phases=PHASES)
+@settings(max_examples=examples(15), deadline=None, phases=PHASES)
 @given(STEPS, STEPS, STEPS, st.integers(0, 10**6), st.integers(1, 30), st.booleans())
 def test_tables_that_match_later(first: Any, then: Any, last: Any, seed: int, rows: int, exact: bool) -> None:
     name = uuid.uuid4().hex

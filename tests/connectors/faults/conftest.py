@@ -9,9 +9,9 @@ from tests.common.files.stores.conftest import forgotten, hdfs_server, s3_server
 from tests.connectors.cassandra.conftest import keyspace  # noqa: F401
 from tests.connectors.conftest import started
 from tests.connectors.hbase.conftest import hbase  # noqa: F401
+from tests.servers.metric_servers import InfluxDb
 
 from millrace.testing.services import PostgreSQL
-from millrace.testing.services.small_servers import InfluxDb
 
 
 @pytest.fixture(scope="session")

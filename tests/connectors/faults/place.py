@@ -15,13 +15,14 @@ from typing import Any
 from unittest.mock import patch
 
 from tests.connectors.stores.store_tables import silent_server
-from tests.connectors.tables.messages.message_tables import MessageTables
+from tests.connectors.tables.message_tables import MessageTables
+from tests.servers.proxy import Proxy
 
 from millrace.runtime.failure import JobFailedError
 from millrace.table.statement_runners.statements import insert_plans
 from millrace.testing.connectors.faults import Fault, FaultsUnderTest
 from millrace.testing.local import LocalEngine
-from millrace.testing.services.server import Proxy, free_ports
+from millrace.testing.services.server import free_ports
 
 OUTAGE_SECONDS = 0.7
 LISTEN_SECONDS = 0.1

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from millrace.testing.connectors.faults import Fault, Seen
+from millrace.testing.connectors.faults import Fault, Observation
 
 ROOT = Path(__file__).parents[3]
 FILE = ROOT / "tests" / "data" / "connector_faults.json"
@@ -40,7 +40,7 @@ def keep(name: str, fault: Fault, seen: dict[str, Any]) -> None:
     FILE.write_text(json.dumps(found, indent=1, sort_keys=True, ensure_ascii=False) + "\n", "utf-8")
 
 
-def recording(seen: Seen, names: list[str]) -> dict[str, Any]:
+def recording(seen: Observation, names: list[str]) -> dict[str, Any]:
     """What is kept: without what differs from run to run."""
     within = next((step for step in STEPS if seen.seconds <= step), STEPS[-1])
     return {"says": None if seen.says is None else plain(seen.says, names), "within": within}

@@ -29,6 +29,7 @@ def _cases() -> list[Any]:
     return found
 
 
+@pytest.mark.draw(2)
 @pytest.mark.parametrize(("kind", "fault", "alone"), _cases())
 def test_faults(kind: type[Place], fault: Fault, alone: bool, request: pytest.FixtureRequest) -> None:
     place = kind(None if alone or kind.server is None else request.getfixturevalue(kind.server))

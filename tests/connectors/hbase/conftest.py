@@ -31,6 +31,11 @@ class Families:
                     raise
                 time.sleep(0.05)
 
+    def connect_again(self) -> None:
+        """The server closes a connection that has been idle while tests of other systems ran."""
+        self.connection.close()
+        self.connection = happybase.Connection("127.0.0.1", self.port)
+
     def create(self, *families: str) -> str:
         """A new table; its name."""
         name = f"t_{uuid.uuid4().hex[:10]}"
@@ -66,6 +71,7 @@ def hbase() -> Iterator[Families]:
 @pytest.fixture(params=["stand_in", pytest.param("hbase", marks=[pytest.mark.services, pytest.mark.slow])])
 def families(request: pytest.FixtureRequest) -> Families:
     found: Families = request.getfixturevalue(request.param)
+    found.connect_again()
     return found
 
 

@@ -11,6 +11,7 @@ import pytest
 from tests.connectors.hbase.conftest import Families
 from tests.connectors.stores.as_rows import AsRows
 from tests.connectors.stores.checks import chosen_checks
+from tests.servers.proxy import Proxy
 
 from millrace.common.sink import Sink
 from millrace.connectors.hbase.hbase_layout import Layout
@@ -20,7 +21,6 @@ from millrace.relational.rex import Field
 from millrace.relational.types import IntType, RowField, RowType, string
 from millrace.testing import Check
 from millrace.testing.connectors import SinkUnderTest
-from millrace.testing.services.server import Proxy
 
 PLACES: list[Families] = []
 """the one that is tested: checks are listed before it is there"""

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.connectors.http.service import Service
-from tests.connectors.tables.messages.message_tables import MessageTables
+from tests.connectors.tables.message_tables import MessageTables
 
 QUICK = {
     "http.source.lookup.retry-strategy.fixed-delay.delay": "1 ms",

@@ -19,6 +19,7 @@ from tests.connectors.conftest import started
 from tests.connectors.stores.as_rows import AsRows
 from tests.connectors.stores.checks import chosen_checks
 from tests.connectors.stores.store_tables import SECRET, StoreTables
+from tests.servers.metric_servers import InfluxDb
 
 from millrace.common.sink import Sink
 from millrace.connectors.influxdb.influxdb_streams import InfluxTarget, line
@@ -32,7 +33,6 @@ from millrace.testing import Check
 from millrace.testing.connectors import SinkUnderTest
 from millrace.testing.local import run_locally
 from millrace.testing.services.server import free_ports
-from millrace.testing.services.small_servers import InfluxDb
 from millrace.util.exceptions import TableException
 
 AT = dt.datetime(2024, 1, 2, 3, 4, 5, 678901)

@@ -10,7 +10,7 @@ from typing import Any
 
 import psycopg
 import pymysql
-from tests.connectors.tables.messages.message_tables import MessageTables
+from tests.connectors.tables.message_tables import MessageTables
 
 from millrace.connectors.jdbc.duckdb import FileConnection
 from millrace.testing.services import MariaDB, PostgreSQL

@@ -92,7 +92,7 @@ class TopicAtLeastOnce(TopicToWrite):
     guarantee = DeliveryGuarantee.AT_LEAST_ONCE
 
 
-QUICK = ("killed after prepare", "committing", "Other parallelisms", "were taken for dead", "seed 2")
+QUICK = ("killed after prepare", "committing", "Other parallelisms", "were taken for dead", "swept", "seed 2")
 """checks of the suite; ``make conformance`` has all of them, which take three minutes"""
 
 
@@ -103,16 +103,19 @@ def some(checks: list[Check]) -> list[Any]:
     ]
 
 
+@pytest.mark.draw(3)
 @pytest.mark.parametrize("check", source_checks(TopicToRead), ids=str)
 def test_source(check: Check) -> None:
     check()
 
 
+@pytest.mark.draw(3)
 @pytest.mark.parametrize("check", some(sink_checks(TopicToWrite)), ids=str)
 def test_exactly_once(check: Check) -> None:
     check()
 
 
+@pytest.mark.draw(3)
 @pytest.mark.parametrize("check", some(sink_checks(TopicAtLeastOnce)), ids=str)
 def test_at_least_once(check: Check) -> None:
     check()

@@ -6,19 +6,23 @@ import multiprocessing
 import os
 import signal
 import time
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from confluent_kafka import Producer
+from kafka.errors import KafkaConnectionError
+from kafka.future import Future
+from kafka.net.manager import KafkaConnectionManager
 from tests.connectors.kafka.topics import Topics
 
 from millrace.common.serialization import SimpleStringSchema
 from millrace.common.sink import SinkWriterContext, WriterInitContext
 from millrace.common.watermark_strategy import WatermarkStrategy
-from millrace.connectors.kafka.kafka_admin import ABORTED, COMMITTED, ONGOING, Refused, Transactions
 from millrace.connectors.kafka.kafka_sink import KafkaCommitter, LostTransactionError
+from millrace.connectors.kafka.kafka_transactions import ABORTED, COMMITTED, ONGOING, Transactions
 from millrace.connectors.kafka.kafka_writers import KafkaCommittable
 from millrace.connectors.sink_base import DeliveryGuarantee
 from millrace.datastream import StreamExecutionEnvironment
@@ -246,6 +250,79 @@ def test_ids_are_used_again_and_old_commits_may_still_be_repeated(topics: Topics
     writer.close()
 
 
+def test_a_commit_whose_answer_is_lost_does_not_end_the_next_transaction_of_its_id(
+    topics: Topics, exactly: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The id is free for the next epoch once the broker has committed, though the driver does not know that yet."""
+    sink, target, committer, transactions = exactly
+    writer = sink.create_writer(Init())
+    first = prepared(writer, "a")
+    second = prepared(writer, "b")
+    committed = transactions.end_all(first, True)  # what the driver's request does, whose answer does not come
+    assert committed == {}
+    while transactions.settled(first[0].transactional_id).state != COMMITTED:
+        time.sleep(0.05)
+    writer._next.result()  # looked for a free id before that
+    third = prepared(writer, "c")
+    fourth = prepared(writer, "d")
+    assert {each.transactional_id for each in (*third, *fourth)} > {first[0].transactional_id}
+    lost: list[int] = []
+    send = KafkaConnectionManager.send
+
+    def without_answer(self: Any, request: Any, *args: Any, **named: Any) -> Any:
+        if type(request).__name__ == "EndTxnRequest" and not lost:
+            lost.append(1)
+            return Future().failure(KafkaConnectionError("the answer is lost"))
+        return send(self, request, *args, **named)
+
+    monkeypatch.setattr(KafkaConnectionManager, "send", without_answer)
+    committer.commit(first)
+    assert lost
+    monkeypatch.undo()
+    topics.expect(target, ["a"])
+    states = transactions.describe(each.transactional_id for each in (*second, *third, *fourth))
+    assert [each.state for each in states.values()] == [ONGOING, ONGOING, ONGOING]
+    committer.commit([*second, *third, *fourth])
+    topics.expect(target, ["a", "b", "c", "d"])
+    writer.close()
+
+
+def test_requests_of_an_epoch(topics: Topics, exactly: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A subtask asks twice when it prepares, at the same time; the driver asks once for each transaction."""
+    sink, target, committer, _ = exactly
+    writers = [sink.create_writer(Init(subtask)) for subtask in range(3)]
+    sent: list[str] = []
+    send = KafkaConnectionManager.send
+
+    def noted(self: Any, request: Any, *args: Any, **named: Any) -> Any:
+        sent.append(type(request).__name__.removesuffix("Request"))
+        return send(self, request, *args, **named)
+
+    def quiet() -> None:
+        for writer in writers:
+            writer._next.result()
+
+    monkeypatch.setattr(KafkaConnectionManager, "send", noted)
+    for number in range(3):
+        quiet()
+        sent.clear()
+        made = []
+        for writer in writers:
+            writer.write(str(number), Now())
+            writer.flush(False)
+            made += writer.prepare_commit()
+            quiet()
+        asked = Counter(sent)
+        sent.clear()
+        committer.commit(made)
+    assert asked["DescribeProducers"] == 3 and asked["Metadata"] == 0
+    assert asked["DescribeTransactions"] <= 6, "one in the task, and one in the thread that makes the next producer"
+    assert Counter(sent) == {"EndTxn": 3}
+    topics.expect(target, sorted(str(number) for number in range(3) for _ in writers))
+    for writer in writers:
+        writer.close()
+
+
 def test_a_producer_that_is_fenced_is_replaced(topics: Topics, exactly: Any) -> None:
     sink, target, committer, _ = exactly
     writer = sink.create_writer(Init())
@@ -401,7 +478,7 @@ def test_lost_records_are_written_again_where_that_is_asked_for(topics: Topics, 
                 writer.flush(False)
     committables = [each for writer in writers for each in prepared(writer)]
     lost = committables[1]
-    transactions.end(lost.transactional_id, lost.producer_id, lost.epoch, False)
+    assert transactions.end_all([lost], False) == {}
     for _ in range(2):
         committer.commit(committables)
     topics.expect(target, sorted(f"{number % 3}-{number}" for number in range(60)))
@@ -421,7 +498,7 @@ def test_what_nothing_has_recorded_yet_is_written_again(topics: Topics) -> None:
     assert committer is not None
     writers = [sink.create_writer(Init(subtask)) for subtask in range(3)]
     (gone,) = prepared(writers[0], *(f"gone {number}" for number in range(30)))
-    transactions.end(gone.transactional_id, gone.producer_id, gone.epoch, False)
+    assert transactions.end_all([gone], False) == {}
     (old,) = prepared(writers[1], "old")
     old = replace(old, begun=old.begun - 7_000)
     (young,) = prepared(writers[2], "young")
@@ -448,7 +525,7 @@ def test_a_transaction_that_times_out_while_it_is_prepared(
 
     def late(self: Transactions, producer_id: int, partitions: Any) -> dict[tuple[str, int], int]:
         ((name, found),) = transactions.describe(transactions.of_prefix(sink._ids)).items()
-        transactions.end(name, producer_id, found.epoch, False)
+        assert transactions.end_all([found], False) == {}
         assert transactions.settled(name).state == ABORTED  # type: ignore[union-attr]
         return ask(self, producer_id, partitions)
 
@@ -464,7 +541,7 @@ def test_lost_records_that_are_partly_there(topics: Topics, exactly: Any) -> Non
     sink, target, committer, transactions = exactly
     writer = sink.create_writer(Init())
     (lost,) = prepared(writer, *(f"value {number}" for number in range(5)))
-    transactions.end(lost.transactional_id, lost.producer_id, lost.epoch, False)
+    assert transactions.end_all([lost], False) == {}
     aged = replace(lost, begun=lost.begun - 10_000, records=6)
     with pytest.raises(LostTransactionError, match="cannot be written again: 5 of 6 are still there"):
         committer.before_recorded([aged])
@@ -485,6 +562,6 @@ def test_states_and_refusals(topics: Topics, exactly: Any) -> None:
     committer.commit([made])
     settled = transactions.settled(made.transactional_id)
     assert settled is not None and (settled.state, settled.begun) == (COMMITTED, made.begun)
-    with pytest.raises(Refused, match="InvalidTxnState"):
-        transactions.end(made.transactional_id, made.producer_id, made.epoch, False)
+    (refused,) = transactions.end_all([made], False).values()
+    assert refused.code == "InvalidTxnState"
     writer.close()

@@ -15,10 +15,10 @@ from millrace.common import Types
 from millrace.common.serialization import SimpleStringSchema
 from millrace.common.source import SplitEnumeratorContext
 from millrace.common.watermark_strategy import WatermarkStrategy
+from millrace.connectors.generated_sources import RateLimiterStrategy
 from millrace.connectors.kafka.kafka_offsets import KafkaSplit
 from millrace.connectors.kafka.kafka_records import ConsumerRecord
 from millrace.connectors.kafka.kafka_source import reader_of
-from millrace.connectors.source_base import RateLimiterStrategy
 from millrace.datastream import KeyedProcessFunction, StreamExecutionEnvironment
 from millrace.datastream.connectors.kafka import (
     FlinkKafkaConsumer,

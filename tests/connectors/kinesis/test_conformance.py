@@ -71,11 +71,13 @@ class StreamToWrite(SinkUnderTest):
         self.streams.delete(self.name)
 
 
+@pytest.mark.draw(6)
 @pytest.mark.parametrize("check", source_checks(StreamToRead), ids=str)
 def test_source(check: Check) -> None:
     check()
 
 
+@pytest.mark.draw(6)
 @pytest.mark.parametrize("check", sink_checks(StreamToWrite), ids=str)
 def test_sink(check: Check) -> None:
     check()

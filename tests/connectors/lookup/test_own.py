@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from tests.connectors.tables.messages.message_tables import MessageTables
+from tests.connectors.tables.message_tables import MessageTables
 from tests.test_docs import ROOT, blocks_of
 
 PAGE = "docs/guide/lookups.md"

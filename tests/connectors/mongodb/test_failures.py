@@ -7,10 +7,11 @@ import threading
 import pytest
 from tests.connectors.mongodb.conftest import Collections
 from tests.connectors.stores.store_tables import SECRET, StoreTables
+from tests.servers.proxy import Proxy
 
 from millrace.connectors.mongodb.mongodb_collection import Collection
 from millrace.connectors.stores import Buffering, Retrying
-from millrace.testing.services.server import Proxy, free_ports
+from millrace.testing.services.server import free_ports
 
 COLUMNS = "_id INT, name STRING, PRIMARY KEY (_id) NOT ENFORCED"
 

@@ -93,16 +93,19 @@ class StreamAtLeastOnce(StreamToWrite):
     guarantee = DeliveryGuarantee.AT_LEAST_ONCE
 
 
+@pytest.mark.draw(3)
 @pytest.mark.parametrize("check", source_checks(StreamToRead), ids=str)
 def test_source(check: Check) -> None:
     check()
 
 
+@pytest.mark.draw(3)
 @pytest.mark.parametrize("check", sink_checks(StreamToWrite), ids=str)
 def test_exactly_once(check: Check) -> None:
     check()
 
 
+@pytest.mark.draw(3)
 @pytest.mark.parametrize("check", sink_checks(StreamAtLeastOnce), ids=str)
 def test_at_least_once(check: Check) -> None:
     check()

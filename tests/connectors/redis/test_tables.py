@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import redis
-from tests.connectors.tables.messages.message_tables import MessageTables
+from tests.connectors.tables.message_tables import MessageTables
 
 from millrace.connectors.redis.redis_client import RedisNode
 from millrace.connectors.redis.redis_table_commands import Expiry, RedisLookup, Shape, layout_of

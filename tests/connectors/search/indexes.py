@@ -6,7 +6,7 @@ import uuid
 from typing import Any
 
 import httpx
-from tests.connectors.tables.messages.message_tables import MessageTables
+from tests.connectors.tables.message_tables import MessageTables
 
 from millrace.testing.services.search import SearchServer
 

@@ -84,7 +84,7 @@ def test_a_server_that_does_not_answer(silent: str) -> None:
 
 
 def test_a_connection_that_was_closed_meanwhile_is_made_anew() -> None:
-    from millrace.testing.services.server import Proxy
+    from tests.servers.proxy import Proxy
 
     with serving("opensearch", fine) as fake:
         proxy = Proxy()

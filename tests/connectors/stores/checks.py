@@ -9,7 +9,7 @@ import pytest
 
 from millrace.testing.connectors import SinkUnderTest, sink_checks
 
-ALWAYS = ("driver dies: committing", "taken for dead", "seed 1")
+ALWAYS = ("driver dies: committing", "taken for dead", "swept", "seed 1")
 """what ``make test`` runs; ``make connectors`` runs all"""
 
 

@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager
 from typing import Any
 
 import pytest
-from tests.connectors.tables.messages.message_tables import MessageTables
+from tests.connectors.tables.message_tables import MessageTables
 
 SECRET = "Pass-Word-1234"
 

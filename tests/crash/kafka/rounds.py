@@ -20,9 +20,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
 from tests.crash.kafka.running import KINDS, ROOT, CrashJob, three_brokers
+from tests.servers.proxy import Proxy
 
 from millrace.testing.services import Kafka
-from millrace.testing.services.server import Proxy
 
 TALLY = ROOT / "build" / "crash-kafka.json"
 

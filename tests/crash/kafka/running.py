@@ -21,10 +21,11 @@ import psutil
 from confluent_kafka import Consumer, IsolationLevel, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic, OffsetSpec
 from tests.crash.points import _owners, _workers
+from tests.servers.proxy import Proxy
 
-from millrace.connectors.kafka.kafka_admin import ONGOING, Transactions
+from millrace.connectors.kafka.kafka_transactions import ONGOING, Transactions
 from millrace.testing.services import Kafka
-from millrace.testing.services.server import Proxy, watch
+from millrace.testing.services.server import watch
 
 ROOT = Path(__file__).parents[3]
 JOB = Path(__file__).with_name("job.py")
@@ -194,6 +195,8 @@ class CrashJob:
     # -- what breaks --------------------------------------------------------------------------------------------------
 
     def driver(self) -> None:
+        if not self._seen:
+            self._some(_owners)  # a driver that dies before its job runs ends the command
         self._driver().kill()
 
     def worker(self) -> None:

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 from tests.crash.kafka.running import KINDS, LONG_MS, SHORT_MS, CrashJob, three_brokers
+from tests.rings import one_of
 from tests.seeds import seed_of
+from tests.servers.proxy import Proxy
 from tests.services import missing
 
 from millrace.testing.services import Kafka, ServiceUnavailable
-from millrace.testing.services.server import Proxy
 
 pytestmark = [pytest.mark.services, pytest.mark.timeout(600)]
 SEED = seed_of("MILLRACE_CRASH_SEED")
@@ -26,7 +27,7 @@ def cluster() -> Iterator[tuple[Kafka, Proxy]]:
         missing(error)
 
 
-SOME = [(LONG_MS, ("driver", "owner")), (SHORT_MS, ("stopped",))]
+SOME = [(LONG_MS, tuple(one_of(["driver", "owner"]))), pytest.param(SHORT_MS, ("stopped",), marks=pytest.mark.slow)]
 
 
 @pytest.mark.parametrize(("timeout", "kinds"), SOME)

@@ -21,7 +21,7 @@ from millrace.datastream.window import (
     SessionWindowTimeGapExtractor,
     TumblingEventTimeWindows,
 )
-from millrace.graph.nodes import GraphError
+from millrace.graph.program import GraphError
 from millrace.runtime.operators import specs
 from millrace.runtime.windows.choice import window_operator
 from millrace.testing import Element as Arrives

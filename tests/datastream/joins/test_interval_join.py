@@ -21,7 +21,7 @@ from millrace.datastream import (
     StreamExecutionEnvironment,
 )
 from millrace.datastream.joins import IntervalJoined
-from millrace.graph.nodes import GraphError
+from millrace.graph.program import GraphError
 from millrace.runtime.coordination.coordinator import JobFailedError
 from millrace.runtime.operators import specs
 from millrace.testing import run_locally

@@ -23,7 +23,7 @@ from millrace.datastream import (
 )
 from millrace.datastream.state import ValueStateDescriptor
 from millrace.datastream.window import CountTrigger, PurgingTrigger, TumblingEventTimeWindows
-from millrace.graph.nodes import GraphError
+from millrace.graph.program import GraphError
 from millrace.runtime.coordination.coordinator import JobFailedError
 from millrace.runtime.operators import specs
 from millrace.testing import run_locally

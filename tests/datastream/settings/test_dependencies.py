@@ -11,8 +11,8 @@ import pytest
 
 from millrace.common import Configuration
 from millrace.datastream import StreamExecutionEnvironment
-from millrace.datastream.dependencies import Archive, CachedFile, Dependencies, import_path
 from millrace.datastream.functions import MapFunction, RuntimeContext
+from millrace.datastream.job_settings import Archive, CachedFile, Dependencies, import_path
 from millrace.runtime.coordination.coordinator import JobFailedError
 from millrace.testing import OperatorHarness, run_locally
 

@@ -15,11 +15,10 @@ import argparse
 import json
 import lzma
 import os
-import shutil
-import subprocess
 import tempfile
 from pathlib import Path
 
+from tests.flink import maven
 from tests.flink.suites import scripts
 from tests.flink.suites.reading import CASES
 
@@ -27,7 +26,6 @@ SCRIPTS, QUERIES = "scripts", "queries"
 PARTS = ("functions", "expressions", "aggregates", "programs", QUERIES)
 RECORDER = Path(__file__).with_name("recorder")
 TESTS = "flink-table-planner_2.12-"
-SECONDS = 4 * 3600
 OPENED = ("lang", "lang.reflect", "util", "util.concurrent", "time", "net", "io", "nio", "text")
 
 
@@ -36,10 +34,8 @@ def recorded(folder: Path, queries: str = "") -> dict[str, str]:
 
     :param queries: a pattern of the tests whose queries are read; empty: all.
     """
-    path = _classpath(folder)
-    classes = folder / "classes"
-    sources = map(str, sorted(RECORDER.rglob("*.java")))
-    _run([_tool("javac"), "-nowarn", "-d", str(classes), "-cp", path, *sources])
+    path = maven.classpath(RECORDER, folder)
+    classes = maven.compiled(RECORDER, folder, path)
     # The recorder's classes stand before Flink's: one of them takes the place of a class of Flink's tests.
     path = f"{classes}{os.pathsep}{path}"
     opens = [word for package in OPENED for word in ("--add-opens", f"java.base/java.{package}=ALL-UNNAMED")]
@@ -49,29 +45,11 @@ def recorded(folder: Path, queries: str = "") -> dict[str, str]:
     agent.append("-Djunit.platform.reflection.search.useLegacySemantics=true")
     agent.append(f"-Dsuites.queries={queries}")
     options = ["-Xmx3g", "-XX:TieredStopAtLevel=1", "-Duser.timezone=UTC", *agent, *opens, "-cp", path]
-    _run([_tool("java"), *options, "suites.Record", jar, str(folder), *PARTS])
+    maven.run([maven.tool("java"), *options, "suites.Record", jar, str(folder), *PARTS])
     found = {part: (folder / f"{part}.jsonl").read_text(encoding="utf-8") for part in PARTS if part != QUERIES}
     found[QUERIES] = "".join(each.read_text(encoding="utf-8") for each in sorted((folder / QUERIES).glob("*.jsonl")))
     gateway = next(each for each in path.split(os.pathsep) if "flink-sql-gateway-" in each)
     return {**found, SCRIPTS: scripts.read(Path(gateway))}
-
-
-def _classpath(folder: Path) -> str:
-    file = folder / "classpath"
-    goal = ["dependency:build-classpath", f"-Dmdep.outputFile={file}"]
-    _run([_tool("mvn"), "-q", "-B", "-f", str(RECORDER / "pom.xml"), *goal])
-    return file.read_text(encoding="utf-8").strip()
-
-
-def _run(command: list[str]) -> None:
-    subprocess.run(command, check=True, timeout=SECONDS)
-
-
-def _tool(name: str) -> str:
-    found = shutil.which(name)
-    if found is None:
-        raise SystemExit(f"there is no {name}: install Maven and a JDK 17 (Debian/Ubuntu: `apt-get install maven`)")
-    return found
 
 
 def kept(part: str) -> str:

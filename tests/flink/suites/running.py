@@ -13,7 +13,7 @@ from tests.flink.suites.reading import Case, CaseSet, columns_of, plain, sets, t
 
 from millrace.relational import nodes as n
 from millrace.relational import rex as r
-from millrace.relational.functions.casting import cast_to
+from millrace.relational.functions.registry import cast_to
 from millrace.relational.rex import Field
 from millrace.relational.types import DataType
 from millrace.table import DataTypes, EnvironmentSettings, TableEnvironment

@@ -24,7 +24,7 @@ from millrace.relational.sources import (
     TableSink,
     TableSource,
 )
-from millrace.table.sessions.factories import register_factory
+from millrace.table.sessions.table_info import register_factory
 
 KINDS = {"+I": RowKind.INSERT, "-U": RowKind.UPDATE_BEFORE, "+U": RowKind.UPDATE_AFTER, "-D": RowKind.DELETE}
 DECLARED: dict[str, list[list[Any]]] = {}

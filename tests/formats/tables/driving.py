@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from millrace.common.types import RowKind
-from millrace.formats.tables import message_reading
+from millrace.formats import text_columns
 from millrace.formats.tables.format_options import format_factory, format_options
 from millrace.relational import types as t
 from millrace.relational.nodes import Field, Schema
@@ -45,7 +45,7 @@ def decoded(
     """What a format makes of messages: the same, be they read one by one, as few are, or all at once."""
     given = list(messages)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(message_reading, "FEW", -1)
+        patch.setattr(text_columns, "FEW", -1)
         at_once = _tried(identifier, columns, given, options, metadata)
     few = _tried(identifier, columns, given, options, metadata)
     assert _plain(few) == _plain(at_once)
@@ -121,7 +121,7 @@ def encode(
     encoding = pickle.loads(pickle.dumps(format_factory(identifier, "shop").encoding(context(columns, options))))
     rows = rows_of(columns, values, kinds)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(message_reading, "FEW", -1)
+        patch.setattr(text_columns, "FEW", -1)
         at_once = _written(encoding, rows)
     few = _written(encoding, rows)
     assert repr(few) == repr(at_once)

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.formats.tables.driving import DAY, MONTHS, UTC, encode, schema
 
-from millrace.formats.tables.csv_columns import csv_texts, few_csv_texts
-from millrace.formats.tables.message_reading import FEW
+from millrace.formats.csv_texts import csv_texts, few_csv_texts
+from millrace.formats.text_columns import FEW
 from millrace.relational import types as t
 
 TEXT = st.text(st.characters(codec="utf-8"), max_size=30)

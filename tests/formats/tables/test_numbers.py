@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millrace.formats.tables.text_columns import decimal_texts, float_texts, parse_whole
+from millrace.formats.text_columns import decimal_texts, float_texts, parse_whole
 from millrace.formats.text_values import parse_boolean
 
 DOUBLES = {

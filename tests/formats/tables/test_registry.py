@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import pickle
-from importlib.metadata import EntryPoint
+from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.util.other_packages import other_package
 
 from millrace.formats.tables import format_options
 from millrace.formats.tables.raw_format import RawFormatFactory
 from millrace.relational import types as t
 from millrace.relational.nodes import Field
 from millrace.relational.sources import ALL_KINDS, INSERT_ONLY, FormatContext
-from millrace.util import plugins
 from millrace.util.exceptions import TableException
 
 OF_ROWS = ["avro", "csv", "json", "raw"]
@@ -45,15 +45,10 @@ class OtherFormatFactory(RawFormatFactory):
     optional = ("may", "properties.")
 
 
-def test_formats_of_installed_packages(monkeypatch: pytest.MonkeyPatch) -> None:
-    point = EntryPoint("other", f"{__name__}:OtherFormatFactory", format_options.ENTRY_POINTS)
-    monkeypatch.setattr(plugins, "entry_points", lambda group: [point] if group == "millrace.formats" else [])
-    format_options._installed.cache_clear()
-    try:
+def test_formats_of_installed_packages(tmp_path: Path) -> None:
+    with other_package(tmp_path, format_options.ENTRY_POINTS, "other", f"{__name__}:OtherFormatFactory"):
         assert "other" in format_options.format_names()
         assert format_options.format_factory("other", "t").identifier == "other"
-    finally:
-        format_options._installed.cache_clear()
 
 
 def test_options() -> None:

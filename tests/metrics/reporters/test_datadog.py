@@ -11,7 +11,7 @@ import pytest
 from tests.metrics.reporters.samples import ALL, COUNTER, GROUPED, Web, of_operator, opened, setup, web
 
 from millrace.metrics.report import CounterSnapshot
-from millrace.metrics.reporters.http_reporters import HttpError
+from millrace.metrics.reporters.http_target import HttpError
 from millrace.metrics.reporters.scheduling import ReporterThread
 
 KIND = "datadog.DatadogHttpReporterFactory"

@@ -9,7 +9,7 @@ import threading
 import pytest
 from tests.metrics.reporters.samples import silent, web
 
-from millrace.metrics.reporters.http_reporters import HttpError, Target
+from millrace.metrics.reporters.http_target import HttpError, Target
 
 
 def test_a_server_that_never_answers() -> None:

@@ -12,7 +12,7 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportM
 from tests.metrics.reporters.samples import ALL, COUNTER, OPERATOR, of_operator, opened, setup, web
 
 from millrace.metrics.report import CounterSnapshot
-from millrace.metrics.reporters.http_reporters import HttpError
+from millrace.metrics.reporters.http_target import HttpError
 
 KIND = "otel.OpenTelemetryMetricReporterFactory"
 START = "flink.taskmanager.job.task.operator."

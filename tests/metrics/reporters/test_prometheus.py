@@ -13,7 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.metrics.reporters.samples import ALL, COUNTER, METER, OPERATOR, of_job, of_operator, opened, setup
 
 from millrace.metrics.report import CounterSnapshot, DistributionSnapshot, GaugeSnapshot, MetricEntry
-from millrace.metrics.reporters.prometheus import Families
+from millrace.metrics.reporters.http_reporters import Families
 from millrace.metrics.reporters.reporter import PullReporter
 from millrace.metrics.reporters.scheduling import ReporterSetup
 
@@ -109,12 +109,12 @@ def get(port: int, path: str = "/metrics", **headers: str) -> tuple[int, str]:
 def serve(
     entries: list[MetricEntry], port: int = 0, host: str = "127.0.0.1"
 ) -> tuple[ReporterSetup, PullReporter, int]:
-    from millrace.metrics.reporters import prometheus
+    from millrace.metrics.reporters import http_reporters
 
     one, reporter = opened(KIND, port=port, host=host)
     assert isinstance(reporter, PullReporter)
     reporter.serve(lambda: one.select(entries))
-    return one, reporter, prometheus._endpoints[host, (port,)].port
+    return one, reporter, http_reporters._endpoints[host, (port,)].port
 
 
 def test_the_endpoint_answers_as_long_as_the_job_runs() -> None:

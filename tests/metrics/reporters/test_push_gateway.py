@@ -6,7 +6,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from tests.metrics.reporters.samples import COUNTER, opened, web
 
-from millrace.metrics.reporters.http_reporters import HttpError
+from millrace.metrics.reporters.http_target import HttpError
 
 KIND = "prometheus.PrometheusPushGatewayReporterFactory"
 

@@ -15,13 +15,14 @@ from urllib.parse import urlencode
 
 import pytest
 from tests.metrics.reporters.samples import ALL, of_operator, opened
+from tests.servers.metric_servers import Carbon, InfluxDb, Prometheus
 from tests.services import missing
 
 from millrace.metrics.report import CounterSnapshot
 from millrace.metrics.reporters import PullReporter
 from millrace.testing.services import ServiceUnavailable
 from millrace.testing.services.server import free_ports
-from millrace.testing.services.small_servers import Carbon, InfluxDb, Prometheus, SmallServer
+from millrace.testing.services.small_servers import SmallServer
 
 pytestmark = [pytest.mark.services, pytest.mark.timeout(180)]
 

@@ -44,7 +44,11 @@ def test_those_listed_else_all() -> None:
     ("kind", "options", "problem"),
     [
         ("org.apache.flink.metrics.jmx.JMXReporterFactory", {}, "JmxSink"),
-        ("org.apache.flink.metrics.nothing.Reporter", {}, "there are: org.apache.flink.metrics.prometheus"),
+        (
+            "org.apache.flink.metrics.nothing.Reporter",
+            {},
+            "there are: org.apache.flink.metrics.datadog.Datadog",
+        ),
         ("com.example.Reporter", {}, "module:Class"),
         ("no_such_module:Reporter", {}, "no_such_module"),
         ("tests.metrics.reporters.own:Missing", {}, "Missing"),

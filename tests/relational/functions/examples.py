@@ -136,7 +136,7 @@ class Example:
             else:
                 args.append(Literal(value.type.with_nullable(value.value is None), value.value))
         if self.cast is not None:
-            from millrace.relational.functions.casting import explicit_cast
+            from millrace.relational.functions.cast_values import explicit_cast
 
             return explicit_cast(args[0], self.cast, self.function == "TRY_CAST")
         return call(self.function, args, self.options)

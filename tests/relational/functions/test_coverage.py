@@ -12,6 +12,7 @@ from scripts.functions.page import BEYOND, COMMAND, TARGET, listed, page, unment
 from scripts.functions.results import query_of
 from scripts.functions.table_api import API
 from scripts.functions.tables import environment as with_tables
+from tests.corpus import corpus
 from tests.relational.functions.test_spark_text import examples
 
 from millrace import table
@@ -57,7 +58,7 @@ def test_the_list_is_complete() -> None:
     assert LISTED - len(ABSENT) >= 240
 
 
-@pytest.mark.parametrize("name", ENTRIES)
+@corpus("name", ENTRIES, 261)
 def test_is_called_in_sql(environment: TableEnvironment, name: str) -> None:
     assert environment.sql_query(query_of(ENTRIES[name])).get_schema().get_field_count() > 0
 
@@ -66,7 +67,7 @@ def test_every_function_is_on_the_page() -> None:
     assert not unmentioned()
 
 
-@pytest.mark.parametrize("name", API)
+@corpus("name", API, 243)
 def test_is_called_in_the_table_api(scope: dict[str, Any], name: str) -> None:
     found = selected(scope["t"], eval(API[name], {**scope}))
     assert found.get_schema().get_field_count() > 0

@@ -6,12 +6,12 @@ import pytest
 from tests.ids import shown
 
 from millrace.relational import types as t
-from millrace.relational.functions.casting import SignatureError
 from millrace.relational.functions.registry import (
     INT_TYPE,
     STRING,
     TEXT,
     WHOLE,
+    SignatureError,
     call,
     find_scalar,
     same_type,

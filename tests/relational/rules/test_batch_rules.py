@@ -10,12 +10,10 @@ import pytest
 from millrace.relational import nodes as n
 from millrace.relational import types as t
 from millrace.relational.functions.aggregates.registry import aggregate_call
-from millrace.relational.functions.casting import cast_to
-from millrace.relational.functions.registry import Surroundings, call
+from millrace.relational.functions.registry import Surroundings, call, cast_to
 from millrace.relational.rex import TRUE, Frame, Literal, Ref, Rex, SortKey, UdfCall, conjuncts
-from millrace.relational.rules.column_pruning import prune_columns
 from millrace.relational.rules.filters_and_projections import fold_constants, merge_projections, push_filters
-from millrace.relational.rules.optimizer import optimise_batch
+from millrace.relational.rules.optimizer import optimise_batch, prune_columns
 
 INT, STRING = t.IntType(), t.string()
 AROUND = Surroundings(0, now=1_600_000_000_000_000)

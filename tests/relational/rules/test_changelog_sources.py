@@ -11,8 +11,8 @@ from millrace.relational import nodes as n
 from millrace.relational import types as t
 from millrace.relational.functions.registry import call
 from millrace.relational.rex import Literal, Ref, Rex
-from millrace.relational.rules.column_pruning import prune_columns
 from millrace.relational.rules.filters_and_projections import push_filters
+from millrace.relational.rules.optimizer import prune_columns
 from millrace.relational.sources import ALL_KINDS, INSERT_ONLY, UPSERT
 
 INT = t.IntType()

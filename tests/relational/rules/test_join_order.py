@@ -17,7 +17,7 @@ from millrace.relational.functions.registry import Surroundings, call
 from millrace.relational.nodes.rel import find
 from millrace.relational.rex import TRUE, Call, Literal, Ref, Rex, conjunction
 from millrace.relational.rules import optimizer
-from millrace.relational.rules.join_rules import ENABLED, MOST, join_order
+from millrace.relational.rules.join_rules import JOIN_REORDER, MOST, join_order
 
 INT = t.IntType()
 Row = tuple[Any, ...]
@@ -78,7 +78,7 @@ def test_only_where_the_session_wants_it() -> None:
     plan = star(facts=1_000_000, first=1_000, second=100)
     for optimise in (optimizer.optimise_batch, optimizer.optimise_streaming):
         assert order_of(optimise(plan, Surroundings(0))) == ["facts", "first", "second"]
-        changed = optimise(plan, Surroundings(0, configuration={ENABLED: "true"}))
+        changed = optimise(plan, Surroundings(0, configuration={JOIN_REORDER: "true"}))
         assert order_of(changed)[2] == "first" and changed.schema == plan.schema
 
 

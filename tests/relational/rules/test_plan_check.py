@@ -12,7 +12,7 @@ from millrace.relational.functions.registry import Surroundings
 from millrace.relational.nodes import Rel
 from millrace.relational.rex import AggCall, Literal, Ref
 from millrace.relational.rules import optimizer
-from millrace.relational.rules.plan_check import PlanError, check_rule, problems_of
+from millrace.relational.rules.optimizer import PlanError, check_rule, problems_of
 
 INT, TEXT = t.IntType(), t.string()
 ROWS = n.Values((n.Field("a", INT), n.Field("b", TEXT)), ())

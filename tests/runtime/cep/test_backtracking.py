@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millrace.relational.matching import (
+from millrace.relational.rex import (
     Alternation,
+    Concatenation,
     Exclusion,
     Pattern,
     Permutation,
@@ -19,7 +20,6 @@ from millrace.relational.matching import (
     Variable,
     variables_of,
 )
-from millrace.relational.matching import Sequence as InOrder
 from millrace.runtime.cep.backtracking import Definitions, Matcher, Partition, Row, Way
 from millrace.runtime.cep.pattern_program import compile_pattern, is_nullable
 
@@ -51,7 +51,7 @@ class Oracle:
         if isinstance(pattern, Variable):
             if self.fits(pattern.name, start, so_far):
                 yield (*so_far, (pattern.name, excluded))
-        elif isinstance(pattern, InOrder):
+        elif isinstance(pattern, Concatenation):
             yield from self.one_after_the_other(pattern.items, start, so_far, excluded)
         elif isinstance(pattern, Alternation):
             for each in pattern.items:
@@ -175,7 +175,11 @@ def patterns() -> st.SearchStrategy[Pattern]:
         bounds = st.sampled_from([(0, None), (1, None), (0, 1), (2, None), (0, 2), (1, 2), (2, 2)])
         repeated = st.builds(lambda part, at, slow: Repetition(part, *at, slow), inner, bounds, st.booleans())
         return st.one_of(
-            several.map(InOrder), several.map(Alternation), several.map(Permutation), repeated, inner.map(Exclusion)
+            several.map(Concatenation),
+            several.map(Alternation),
+            several.map(Permutation),
+            repeated,
+            inner.map(Exclusion),
         )
 
     return st.recursive(variables, larger, max_leaves=4)
@@ -226,11 +230,11 @@ def run(pattern: Pattern, rows: Sequence[tuple[int, str]], **how: Any) -> Iterat
 
 
 A, B, C = map(Variable, NAMES)
-PLUS_B = InOrder((A, Repetition(B, 1, None)))
+PLUS_B = Concatenation((A, Repetition(B, 1, None)))
 
 
 def test_a_match_is_told_as_soon_as_no_other_is_preferred() -> None:
-    reluctant = InOrder((A, Repetition(B, 1, None, True)))
+    reluctant = Concatenation((A, Repetition(B, 1, None, True)))
     rows = [(1, "A"), (2, "B"), (3, "B"), (4, "C")]
     assert [texts for texts, _ in run(reluctant, rows)] == [[], ["AB"], [], []]
     assert [texts for texts, _ in run(PLUS_B, rows)] == [[], [], [], ["ABB"]]
@@ -249,11 +253,11 @@ def test_time_alone_decides() -> None:
 def test_rows_are_kept_no_longer_than_a_match_may_begin_with_them() -> None:
     rows = [(time, "AB") for time in range(1_000)]
     assert max(kept for _, kept in run(PLUS_B, rows, within=20)) <= 21
-    assert max(kept for _, kept in run(InOrder((A, C)), rows)) <= 1
+    assert max(kept for _, kept in run(Concatenation((A, C)), rows)) <= 1
 
 
 def test_ways_that_meet_are_one() -> None:
-    pattern = InOrder((Repetition(A, 0, None), Repetition(Alternation((A, B)), 0, None), C))
+    pattern = Concatenation((Repetition(A, 0, None), Repetition(Alternation((A, B)), 0, None), C))
     program = compile_pattern(pattern)
     matcher = Matcher(program, Rules(["A", "B", "C"], anything, False))
     partition = Partition([(time, "AB") for time in range(300)])
@@ -269,7 +273,7 @@ def test_ways_that_meet_are_one() -> None:
     ],
 )
 def test_a_skip_that_goes_nowhere_is_an_error(skip: str, target: tuple[int, ...], message: str) -> None:
-    pattern = InOrder((A, B, Repetition(C, 0, 1, True)))
+    pattern = Concatenation((A, B, Repetition(C, 0, 1, True)))
     with pytest.raises(ValueError, match=message):
         list(run(pattern, [(1, "A"), (2, "B")], skip=skip, target=target, target_name="X"))
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from millrace.checkpoint.task_storage import chain_files
 from millrace.runtime.bases.epoch_protocol import TaskAck
-from millrace.runtime.coordination.snapshot import COMPACT_BYTES, TaskChain, TaskFiles
+from millrace.runtime.coordination.snapshot import COMPACT_BYTES, TaskChain, TaskFiles, WholeFile
 
 Epochs = list[tuple[int | None, int | None, bool]]
 TASK = (0, 0)
@@ -35,6 +37,27 @@ def test_what_a_checkpoint_adds_covers_all_its_files(before: Epochs, after: Epoc
             persisted |= files_of(files.beyond(known))
             known = files
             assert persisted >= files_of(files)
+
+
+@given(EPOCHS, EPOCHS)
+def test_a_whole_state_that_was_made_later_is_as_one_that_the_task_wrote(before: Epochs, after: Epochs) -> None:
+    """But for the name of its file, and the changes of its own epoch, which only the task's chain has got rid of."""
+    made, wrote = TaskChain(), TaskChain()
+    for epoch, (delta, _, _) in enumerate([*before, (5, None, False)], 1):
+        for chain in (made, wrote):
+            chain.add(TaskAck(epoch, *TASK, delta_bytes=delta, run=2))
+    head, added, last = made.head, made.added_bytes, len(before) + 1
+    wrote = TaskChain(TaskFiles(head, 50, whole_checksum=7))
+    for epoch, (delta, _, _) in enumerate(after, last + 1):
+        for chain in (made, wrote):
+            chain.add(TaskAck(epoch, *TASK, delta_bytes=delta, delta_checksum=delta, run=3))
+    known = made.files()
+    made.begin_at(head, added, WholeFile(9, 50, 7))
+    made.validate()
+    assert made.files() == replace(wrote.files(), whole_run=9)
+    assert (made.head, made.ran, made.versions, made.bytes) == (wrote.head, wrote.ran, wrote.versions, wrote.bytes)
+    assert made.files().beyond(known) == made.files(), "a checkpoint has to persist the whole state"
+    assert files_of(made.files()) == {f"0-0/{last}-9.full", *files_of(TaskFiles(changes=wrote.files().changes))}
 
 
 def test_what_both_have_is_left_out() -> None:

@@ -25,7 +25,7 @@ def test_everything_is_done_and_failures_are_logged(
         assert cleaner.submit(f"file {number}", lambda number=number: delete(number))
     cleaner.close()
     assert sorted(done) == [number for number in range(20) if number != 3]
-    assert [record.message for record in caplog.records] == ["file 3 could not be deleted"]
+    assert [record.getMessage() for record in caplog.records] == ["file 3 could not be deleted"]
 
 
 def test_what_is_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,4 +16,24 @@ def test_a_clock_that_is_set_back_delays_no_checkpoint(moved: int, due: bool) ->
     store: Any = None
     recorder = Checkpoints(CheckpointSettings(interval=1_000), store, lambda: now[0])
     now[0] += moved
-    assert recorder.due() == due
+    assert recorder.due(0) == due
+
+
+@pytest.mark.parametrize(
+    ("moved", "length", "due"),
+    [
+        (749, 1_000, False),
+        (750, 1_000, True),
+        (949, 100, False),
+        (950, 100, True),
+        (999, 0, False),
+        (750, 60_000, True),
+    ],
+)
+def test_an_epoch_that_ends_a_little_too_early_becomes_a_checkpoint(moved: int, length: int, due: bool) -> None:
+    """Else one that misses the interval by a ms would leave its records to the end of the next one."""
+    now = [10**12]
+    store: Any = None
+    recorder = Checkpoints(CheckpointSettings(interval=1_000), store, lambda: now[0])
+    now[0] += moved
+    assert recorder.due(length) == due

@@ -207,7 +207,7 @@ def test_many_versions_are_compacted_and_discarded(monkeypatch: pytest.MonkeyPat
     assert discarded == [(task, first_of_epoch(epoch)) for epoch, task in turns]
     last = coordinator.plan()
     assert [own.base for own in last.tasks.values()] == [version_of(10, 1)] * 3
-    assert [own.whole for own in last.tasks.values()] == [False, False, True]
+    assert [own.whole == own.base for own in last.tasks.values()] == [False, False, True]
 
 
 def test_compactions_are_spread_over_epochs(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -146,6 +146,29 @@ def test_what_was_expected_and_did_not_come_has_failed() -> None:
     assert (failed.end_to_end, log.counts.failed, log.counts.in_progress) == (15, 1, 0)
 
 
+def test_checkpoints_follow_while_a_savepoint_is_written() -> None:
+    log = CheckpointLog()
+    log.expect(Pending(4, True, 10))
+    first = log.set_aside()
+    log.expect(Pending(5, False, 20))
+    assert (log.counts.in_progress, log.counts.total) == (2, 2)
+    assert log.pending == Pending(5, False, 20)
+    log.add(CheckpointStats(5, False, CheckpointStatus.COMPLETED, 20, 3, 7, 7))
+    assert log.pending == first and log.counts.in_progress == 1
+    log.expect(Pending(6, True, 30))
+    second = log.set_aside()
+    log.give_up(31)
+    assert log.counts.failed == 0, "the running epoch ends with nothing"
+    log.not_saved(second, 34, "the disk is full")
+    log.saved(first, 40, "/savepoint", {})
+    assert log.pending is None and log.counts.in_progress == 0
+    assert [(each.checkpoint_id, each.savepoint, each.status.value, each.duration) for each in log.history()] == [
+        (5, False, "COMPLETED", 3),
+        (6, True, "FAILED", 4),
+        (4, True, "COMPLETED", 30),
+    ]
+
+
 def test_only_the_last_failures_are_kept() -> None:
     history = JobHistory(lambda: 5)
     history.keep_failures(2)

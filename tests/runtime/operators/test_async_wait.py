@@ -43,7 +43,7 @@ from millrace.datastream.functions import (
 from millrace.datastream.state import ListStateDescriptor
 from millrace.runtime.elements import MAX_WATERMARK
 from millrace.runtime.failure import Failure, OperatorError
-from millrace.runtime.operators import async_calls
+from millrace.runtime.operators import async_wait
 from millrace.testing import (
     Element,
     EndInput,
@@ -641,7 +641,7 @@ class Blocks(AsyncFunction[Any, Any]):
 
 
 def test_a_blocked_loop_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(async_calls, "BLOCKED_SECONDS", 0.05)
+    monkeypatch.setattr(async_wait, "BLOCKED_SECONDS", 0.05)
     try:
         with harness(Blocks(), timeout=20) as made:
             made.process_elements([("a", None), ("b", None)])

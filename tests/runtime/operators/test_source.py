@@ -21,8 +21,7 @@ from millrace.common.source import (
 from millrace.common.watermark_strategy import WatermarkStrategy
 from millrace.runtime.elements import MAX_WATERMARK
 from millrace.runtime.failure import OperatorError
-from millrace.runtime.operators.source import SourceOperator
-from millrace.runtime.operators.source_output import CHUNK
+from millrace.runtime.operators.source import CHUNK, SourceOperator
 from millrace.testing import OperatorHarness, Record, Status, Watermark
 from millrace.util.skipped import record_skipped
 

@@ -13,7 +13,7 @@ from millrace.common.source import ReaderOutput
 from millrace.common.time import Duration
 from millrace.common.watermark_strategy import WatermarkStrategy
 from millrace.runtime.elements import MAX_WATERMARK, Status
-from millrace.runtime.operators.source_output import CHUNK, Given, SourceOutput, UnsentOutput, hand_on
+from millrace.runtime.operators.source import CHUNK, ReaderItem, SourceOutput, UnsentOutput, hand_on
 from millrace.runtime.operators.timestamps import SplitTimes
 
 IN_ORDER = WatermarkStrategy.for_monotonous_timestamps()
@@ -49,7 +49,7 @@ class AtOnce(UnsentOutput):
         super().__init__()
         self._times, self._now = times, now
 
-    def add(self, given: Given) -> None:
+    def add(self, given: ReaderItem) -> None:
         hand_on(given, self._times, self._now())
 
 

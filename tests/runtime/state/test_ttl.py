@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.rings import examples
 from tests.runtime.state.ttl_model import Driver, Entry
 
 from millrace.common.typeinfo import Types
@@ -215,12 +216,13 @@ class Map(Driver):
         assert self.state.is_empty() == all(map(self.hidden, self.model[self.at].values()))
 
 
+@pytest.mark.draw(2)
 @pytest.mark.parametrize("characteristic", StateTtlConfig.TtlTimeCharacteristic)
 @pytest.mark.parametrize("visibility", StateTtlConfig.StateVisibility)
 @pytest.mark.parametrize("update_type", [UPDATE.OnCreateAndWrite, UPDATE.OnReadAndWrite])
 @pytest.mark.parametrize("kind", [Value, Reducing, Aggregating, List, Map])
 @pytest.mark.parametrize("on_disk", [False, True])
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(
     steps=st.lists(st.integers(0, 100_000), min_size=40, max_size=80),
     cleanup=st.none() | st.tuples(st.sampled_from([0, 1, 5]), st.booleans()),

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from hypothesis import settings
+from tests.runtime.tables.media import other_media
 
 from millrace.relational.rex import Ref
 from millrace.relational.rows import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE, Rows, record_batch
@@ -50,9 +51,15 @@ def changes_of(values: Sequence[Rows]) -> list[Change]:
     """The rows of batches in order, hashable."""
     found: list[Change] = []
     for rows in values:
-        columns = [[_hashable(each) for each in column.to_pylist()] for column in rows.columns]
+        columns = [_cells(column) for column in rows.columns]
         found += zip(rows.kind_values().tolist(), zip(*columns) if columns else [()] * len(rows))
     return found
+
+
+def _cells(column: pa.Array) -> list[Any]:
+    """The values of a column, hashable; a map has no order."""
+    cells = [_hashable(each) for each in column.to_pylist()]
+    return [each and tuple(sorted(each, key=repr)) for each in cells] if pa.types.is_map(column.type) else cells
 
 
 def _hashable(value: Any) -> Any:
@@ -104,6 +111,12 @@ def outcomes(
         yield name, run(lambda: harness(config, inputs), script)
 
 
+def on_all_media(config: TableConfig, script: Sequence[Any], inputs: int, disk: bool) -> Iterator[tuple[str, Outcome]]:
+    """As ``outcomes``, and one of them on other media."""
+    yield from outcomes(config, script, inputs, disk)
+    yield from other_media(config, lambda chosen: harness(chosen, inputs), script, random.randrange(1_000_000))
+
+
 def check_table(
     config: TableConfig,
     script: Sequence[Any],
@@ -118,7 +131,7 @@ def check_table(
 
     :param keys: the consumer does without old rows, and knows rows by these columns.
     """
-    for name, outcome in outcomes(config, script, inputs, disk):
+    for name, outcome in on_all_media(config, script, inputs, disk):
         changes = changes_of(outcome.values)
         found = table_of(changes) if keys is None else upserted(changes, keys)
         wanted = Counter(map(view, expected))

@@ -9,10 +9,12 @@ import pickle
 import random
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import Any
 
 import cloudpickle
 import numpy as np
+from tests.runtime.tables.media import other_media
 
 from millrace.common.types import RowKind
 from millrace.relational.nodes import Field, Schema
@@ -97,8 +99,10 @@ def check_table(config: TableConfig, inputs: Sequence[Schema], script: Sequence[
     """The table that the changes make, which is the same in all variants, though they may differ: for operators that
     emit what a batch changes as a whole."""
     found: Counter[tuple[Any, ...]] | None = None
-    for name, run in _variants(random.randrange(1_000_000), 1):
-        outcome = run(lambda: harness(config, *inputs, own=True), script)
+    seed = random.randrange(1_000_000)
+    in_memory = ((name, run(lambda: harness(config, *inputs, own=True), script)) for name, run in _variants(seed, 1))
+    others = other_media(config, lambda chosen: harness(chosen, *inputs, own=True), script, seed)
+    for name, outcome in chain(in_memory, others):
         table = table_of(item.value for item in outcome.items if isinstance(item, Record))
         assert found is None or table == found, f"variant {name!r}: {table}, not {found}"
         found = table

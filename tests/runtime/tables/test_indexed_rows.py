@@ -11,7 +11,7 @@ import pyarrow as pa
 from millrace.relational.rows import record_batch
 from millrace.runtime.state.tables import MapTable
 from millrace.runtime.tables.columns.key_hashes import key_hashes
-from millrace.runtime.tables.indexed_rows import IndexedRows
+from millrace.runtime.tables.joins.inserted_rows import IndexedRows
 
 Row = tuple[int | None, str]
 

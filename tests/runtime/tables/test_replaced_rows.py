@@ -4,18 +4,20 @@ again."""
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests.runtime.state.copies import whole_of
 from tests.runtime.tables.table_runs import changes_of, element, harness, table_of
 
+from millrace.datastream.state_backend import EmbeddedRocksDBStateBackend, HashMapStateBackend
 from millrace.relational import types as t
 from millrace.relational.rex import Ref, SortKey
 from millrace.relational.rows import record_batch
 from millrace.runtime.state.backend import KeyedStateBackend
-from millrace.runtime.state.tables import ValueTable
 from millrace.runtime.tables import replaced_rows
 from millrace.runtime.tables.base import TableConfig
 from millrace.runtime.tables.columns import pieces as piecewise
@@ -100,7 +102,9 @@ CONFIGS: dict[str, TableConfig] = {
     "ranks": Rank(partition=(0,), order=DESCENDING, types=TYPES, last=2, function="RANK"),
     "top of all": Rank(partition=(), order=DESCENDING, types=TYPES, last=3, number=True),
 }
-"""each of a kind that has its rows in columns, where they are in memory"""
+"""each of a kind that has its rows in columns"""
+CONFIGS |= {f"{name}, expiring": replace(config, state_ttl=10**6) for name, config in CONFIGS.items()}
+PLACES: dict[str, Any] = {"memory": HashMapStateBackend, "disk": EmbeddedRocksDBStateBackend}
 
 
 def some_rows(seed: int) -> list[Row]:
@@ -109,34 +113,37 @@ def some_rows(seed: int) -> list[Row]:
 
 
 @pytest.mark.parametrize("name", CONFIGS)
-def test_state_moves_between_columns_and_entries(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A savepoint says the same of both, and a job goes on with either: the disk backend has entries."""
+def test_state_moves_between_memory_and_disk(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A savepoint says the same of both, and a job goes on with either."""
     monkeypatch.setattr(piecewise, "PIECE", 5)
     config = CONFIGS[name]
     first, second = some_rows(1), some_rows(2)
 
-    def begun(in_memory: bool) -> tuple[Any, list[Any]]:
-        monkeypatch.setattr(KeyedStateBackend, "in_memory", in_memory)
-        with harness(config) as task:
+    def begun(place: str) -> tuple[Any, list[Any]]:
+        with harness(config, state_backend=PLACES[place]()) as task:
             for row in first:
                 task.process_element(element(row, TYPES).value)
             task.end_epoch()
-            return task.operator.keyed_state().full(), changes_of(task.values)
+            return whole_of(task.operator.keyed_state()), changes_of(task.values)
 
-    def ended(in_memory: bool, state: Any, changes: list[Any]) -> Any:
-        monkeypatch.setattr(KeyedStateBackend, "in_memory", in_memory)
-        with harness(config) as task:
+    def ended(place: str, state: Any, changes: list[Any]) -> Any:
+        with harness(config, state_backend=PLACES[place]()) as task:
             task.operator.take_over_keyed([state])
             for row in second:
                 task.process_element(element(row, TYPES).value)
             task.end_input()
             return table_of([*changes, *changes_of(task.values)])
 
-    (columns, changes), (entries, same) = begun(True), begun(False)
+    (memory, changes), (disk, same) = begun("memory"), begun("disk")
     assert table_of(changes) == table_of(same)
-    assert _without_times(columns) == _without_times(entries)
-    wanted = ended(False, entries, same)
-    assert ended(True, entries, same) == ended(False, columns, changes) == ended(True, columns, changes) == wanted
+    assert memory == disk
+    wanted = ended("memory", memory, changes)
+    with harness(replace(config, state_ttl=0)) as task:
+        for row in [*first, *second]:
+            task.process_element(element(row, TYPES).value)
+        task.end_input()
+        assert table_of(changes_of(task.values)) == wanted
+    assert ended("disk", memory, changes) == ended("memory", disk, changes) == ended("disk", disk, changes) == wanted
 
 
 @pytest.mark.parametrize("name", CONFIGS)
@@ -150,7 +157,12 @@ def test_changes_say_of_which_table_they_are(name: str) -> None:
             kept.apply(task.operator.keyed_state().delta())
         ((_, expected),) = task.operator.keyed_state().full().values()
         ((_, found),) = kept.full().values()
-    assert {at: _rows_of(entry) for at, entry in found.items()} == {at: _rows_of(each) for at, each in expected.items()}
+    rows_of = _timed_rows_of if name.endswith("expiring") else _rows_of
+    assert {at: rows_of(entry) for at, entry in found.items()} == {at: rows_of(each) for at, each in expected.items()}
+
+
+def _timed_rows_of(entry: Any) -> Any:
+    return entry[0], _rows_of(entry[1])
 
 
 def _rows_of(entry: Any) -> Any:
@@ -158,10 +170,3 @@ def _rows_of(entry: Any) -> Any:
     if entry is True or entry[0] in range(99):
         return entry
     return sorted((row for row, _ in entry), key=repr) if isinstance(entry[0], tuple) else entry[1]
-
-
-def _without_times(state: Any) -> Any:
-    """Rows by arrival have no time: what is written in its place says nothing."""
-    ((kind, entries),) = state.values()
-    assert kind == ValueTable.kind
-    return {at: each[1] if each.__class__ is tuple and each[0] in range(99) else each for at, each in entries.items()}

@@ -8,6 +8,7 @@ from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.rings import examples
 from tests.runtime.tables.tabular import check_table, harness, schema, table_of
 
 from millrace.relational.types import BigIntType, DoubleType, string
@@ -42,7 +43,7 @@ def expected(kind: str, all: bool, tables: list[Counter[Any]]) -> Counter[Any]:
     return Counter(set().union(*tables))
 
 
-@settings(max_examples=25, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(25), suppress_health_check=list(HealthCheck))
 @given(
     data=st.data(), inputs=st.integers(2, 3), all=st.booleans(), kind=st.sampled_from(["UNION", "INTERSECT", "EXCEPT"])
 )

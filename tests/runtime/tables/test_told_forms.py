@@ -3,6 +3,7 @@ the keys together, each the keys of its own."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,22 +16,31 @@ from hypothesis import strategies as st
 from millrace.relational.functions.aggregates.registry import choosing, counting
 from millrace.relational.rows import record_batch
 from millrace.runtime.exchange.keys import groups_of, key_group
+from millrace.runtime.rows.expiry import Expiry, SliceClock
 from millrace.runtime.state.backend import KeyedStateBackend
 from millrace.runtime.state.column_deltas import divided, is_told, table_of, told_bytes
 from millrace.runtime.tables.aggregates.append_only_distinct import SeenRows
-from millrace.runtime.tables.aggregates.group_table import GroupTable, group_table
+from millrace.runtime.tables.aggregates.value_rows import ValueRows
 from millrace.runtime.tables.columns import pieces as piecewise
 from millrace.runtime.tables.columns.batch_bytes import types_as_bytes
 from millrace.runtime.tables.columns.key_hashes import key_hashes
-from millrace.runtime.tables.indexed_rows import AddedRows, IndexedRows
+from millrace.runtime.tables.counted_rows import CountedRows, PresentRows
+from millrace.runtime.tables.group_table import GroupTable, group_table
+from millrace.runtime.tables.indexed_rows import AddedRows
+from millrace.runtime.tables.joins.inserted_rows import IndexedRows
+from millrace.runtime.tables.ordered_rows import ArrivedRows
 from millrace.runtime.tables.ordering.first_rows import FirstOfKey
-from millrace.runtime.tables.ordering.key_set import SeenKeys
-from millrace.runtime.tables.ordering.latest_rows import RowOfKey
+from millrace.runtime.tables.ordering.latest_rows import RowOfKey, SeenKeys
 
 MAX = 16
 TYPES = (pa.string(), pa.int64(), pa.int64())
 ROWS = st.lists(st.tuples(st.sampled_from([None, "", "a", "b", "c"]), st.none() | st.integers(0, 4), st.integers(0, 9)))
 Row = tuple[Any, ...]
+
+
+def expiry() -> Expiry:
+    """Each access is in a slice of its own, 3 ms after the one before."""
+    return Expiry(1_000, SliceClock(itertools.count(0, 3).__next__))
 
 
 def columns(rows: Sequence[Row]) -> list[pa.Array]:
@@ -49,8 +59,8 @@ def one_a_key(rows: Sequence[Row]) -> list[Row]:
     return list({row[:2]: row for row in rows}.values())
 
 
-def of_groups(rows: Sequence[Row]) -> GroupTable:
-    table = group_table(TYPES[:2], [counting(), choosing(pa.int64(), "last")])
+def of_groups(rows: Sequence[Row], expiry: Expiry | None = None) -> GroupTable:
+    table = group_table(TYPES[:2], [counting(), choosing(pa.int64(), "last")], expiry)
     chosen = one_a_key(rows)
     keys, numbers = columns(chosen)[:2], columns(chosen)[2]
     if chosen:
@@ -58,28 +68,78 @@ def of_groups(rows: Sequence[Row]) -> GroupTable:
     return table
 
 
-def of_seen_keys(rows: Sequence[Row]) -> SeenKeys:
-    table = SeenKeys(TYPES[:2])
+def of_seen_keys(rows: Sequence[Row], expiry: Expiry | None = None) -> SeenKeys:
+    table = SeenKeys(TYPES[:2], expiry)
     table.new(columns(rows)[:2], len(rows))
     return table
 
 
-def of_first_rows(rows: Sequence[Row]) -> AddedRows:
+def of_seen_values(rows: Sequence[Row], expiry: Expiry | None = None) -> SeenRows:
+    table = SeenRows(TYPES[:1], TYPES[1:2], expiry)
+    table.filters = [None, None]
+    chosen = one_a_key(rows)
+    if chosen:
+        keys, bits = columns(chosen)[:2], pa.array([row[2] % 3 + 1 for row in chosen])
+        table.write(table.place(keys, len(chosen))[0], [bits])
+    return table
+
+
+def of_first_rows(rows: Sequence[Row], ttl: int = 0) -> AddedRows:
     """With some that have been removed."""
-    table = FirstOfKey.told(types_as_bytes(TYPES), (0, 1))
+    table = FirstOfKey.told(types_as_bytes(TYPES), (0, 1), ttl)
     added(table, rows, (0, 1))
     table.remove(np.arange(0, len(rows), 4))
     table.settle()
     return table
 
 
+def of_counted_rows(rows: Sequence[Row]) -> CountedRows:
+    table = CountedRows(TYPES, (1, 0), None, 2)
+    if rows:
+        table.count(columns(rows), np.ones(len(rows), np.int64), [np.arange(len(rows))])
+    return table
+
+
+def of_present_rows(rows: Sequence[Row]) -> PresentRows:
+    table = PresentRows(TYPES, (0, 1))
+    if rows:
+        table.replace(columns(rows), np.ones(len(rows), bool))
+    return table
+
+
+def of_values(rows: Sequence[Row]) -> ValueRows:
+    table = ValueRows(TYPES[:1], TYPES[1:2], 1, True)
+    chosen = one_a_key(rows)
+    if chosen:
+        table.change(columns(chosen)[:2], [np.array([row[2] + 1 for row in chosen])])
+    return table
+
+
+def of_arrived_rows(rows: Sequence[Row]) -> ArrivedRows:
+    table = ArrivedRows(TYPES, (0,), None, (0, 1))
+    if rows:
+        table.change(columns(rows), np.ones(len(rows), bool))
+    return table
+
+
 TABLES: dict[str, Callable[[Sequence[Row]], AddedRows]] = {
     "added rows": lambda rows: added(IndexedRows(TYPES, (1, 0)), rows, (1, 0)),
-    "seen values": lambda rows: added(SeenRows(TYPES[:1], TYPES[1:2]), list(dict.fromkeys(rows)), (0, 1)),
+    "seen values": of_seen_values,
     "seen keys": of_seen_keys,
     "first rows": of_first_rows,
     "latest rows": lambda rows: added(RowOfKey(TYPES, (0, 1), None), one_a_key(rows), (0, 1)),
     "groups": of_groups,
+    "counted rows": of_counted_rows,
+    "present rows": of_present_rows,
+    "counted values": of_values,
+    "arrived rows": of_arrived_rows,
+}
+TABLES |= {
+    "seen values that expire": lambda rows: of_seen_values(rows, expiry()),
+    "seen keys that expire": lambda rows: of_seen_keys(rows, expiry()),
+    "first rows that expire": lambda rows: of_first_rows(rows, 10),
+    "latest rows that expire": lambda rows: added(RowOfKey(TYPES, (0, 1), None, expiry()), one_a_key(rows), (0, 1)),
+    "groups that expire": lambda rows: of_groups(rows, expiry()),
 }
 
 
@@ -141,7 +201,7 @@ def test_a_backend_tells_columns_where_its_tables_can(form: str) -> None:
 def test_how_much_of_what_is_told_only_adds_to_it(form: str) -> None:
     backend = KeyedStateBackend()
     table = backend.use("state", TABLES[form]([("a", number, 2) for number in range(1, 9)]))
-    gone = 2 if form == "first rows" else 0
+    gone = 2 if form.startswith("first rows") else 0
     assert told_bytes(table.delta()) > 100
     assert table.added_share == 1
     # A copy that a killed worker's successor makes knows how many rows there were.
@@ -161,7 +221,7 @@ def half_of_what_is_told_replaces(backend: KeyedStateBackend, gone: int) -> None
         table.remove(numbers[np.array(table.take(numbers)[1].to_pylist()) == number])
         added(table, [("b", 1, 1), ("a", number, 7)], (0, 1))
         table.settle()
-    elif isinstance(table, GroupTable):
+    elif type(table) is GroupTable:
         keys = [pa.array(["b", "a"]), pa.array([1, 1])]
         table.write(table.place(keys, 2)[0], [pa.array([5, 5]), pa.array([6, 6])])
     else:

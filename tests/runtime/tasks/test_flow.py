@@ -160,7 +160,7 @@ def test_a_source_that_is_woken_is_read_at_the_end_of_the_open_slice() -> None:
     lane.again_at = 10**9
     wake()
     assert lane.again_at == 0, "the slice that is open ends at once when there is nothing to do"
-    for beat, _ in flow._parcels:
+    for beat, _, _ in flow._parcels:
         beat.ended(1_000, 50)
         beat.begin(1_500)
     lane.again_at = 10**9

@@ -110,6 +110,9 @@ class Columns:
     def wanted(self) -> int:
         return self.size.wanted
 
+    def fitting(self, elements: int) -> int:
+        return elements
+
     def decoded(self, channel: Channel, payload: bytes) -> tuple[list[Waiting], int]:
         return [Waiting(0, channel, Chunk([None] * len(payload)))], len(payload)
 

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import pickle
 import threading
+from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from tests.runtime.rows.test_rows_on_disk import NAME, Groups, RowsCopy
+from tests.runtime.state.copies import Machine, Turns
 
 from millrace.common import Types
 from millrace.datastream import KeyedProcessFunction, StreamExecutionEnvironment
 from millrace.datastream.state import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
-from millrace.runtime.tasks.member import about_bytes
+from millrace.runtime.state.disk.plan import OnDisk
+from millrace.runtime.tasks.member import StateSizes, about_bytes
 from millrace.testing import run_locally
 
 
@@ -50,3 +55,34 @@ def test_the_driver_hears_of_each_state() -> None:
     assert 500 * 100 <= sizes["all"] < 4 * 500 * 100
     assert 50 < sizes["last"] < 5_000
     assert sizes.get("none", 0) < 100
+
+
+def grown(turns: Turns[RowsCopy], first: int, count: int) -> None:
+    """An epoch that adds this many rows."""
+    table, keys = turns.copy.table, pa.array(range(first, first + count), pa.int64())
+    numbers, _ = table.place([keys], count)
+    table.write(numbers, [keys, keys.cast(pa.string())])
+    table.settle()
+
+
+@pytest.mark.parametrize("on_disk", [False, True], ids=["memory", "disk"])
+def test_rows_in_columns_have_a_size(on_disk: bool) -> None:
+    machine = Machine(on_disk)
+    turns: Turns[RowsCopy] = Turns(machine, lambda working: RowsCopy(working, Groups()), workers=1)
+    sizes = StateSizes()
+    now = iter(range(0, 100_000, 10_000)).__next__
+    told = [sizes.report(turns.copy.backend, now)]
+    for epoch in range(2):
+        grown(turns, 1_000 * epoch, 1_000)
+        told.append(sizes.report(turns.copy.backend, now))
+        turns.end_epoch()
+        turns.begin_epoch(0)
+    empty, one, both = [each[NAME] for each in told if each is not None]
+    assert empty == 0
+    assert 0 < one < both < 200 * 2_000
+    if isinstance(machine.plan, OnDisk):
+        # All rows are in runs now, so the size is that of the files.
+        files = sum(path.stat().st_size for path in Path(machine.plan.paths[0]).rglob("*.run"))
+        found = sizes.report(turns.copy.backend, now)
+        assert found is not None and found[NAME] == files
+    turns.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from millrace.datastream import StreamExecutionEnvironment
 from millrace.runtime.bases.epoch_protocol import OperatorReport
 from millrace.runtime.tasks import task_figures
-from millrace.runtime.tasks.task_figures import OTHER, REST, Stopwatch, sort_slot, work_slot
+from millrace.runtime.tasks.task_figures import OTHER, READING, REST, Stopwatch, sort_slot, work_slot
 from millrace.testing import run_locally
 
 
@@ -48,6 +49,53 @@ def test_slots_nest_and_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
     clock.passes(700)
     watch.start()
     assert sum(watch.spent) == 0
+
+
+def test_a_context_counts_for_its_slot_and_then_for_the_one_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
+    watch = Stopwatch(1)
+    watch.start()
+    working, sorting = watch.during(work_slot(0)), watch.during(sort_slot(0))
+    for _ in range(2):
+        with working:
+            clock.passes(10)
+            with sorting:
+                clock.passes(3)
+            clock.passes(20)
+        clock.passes(1)
+    watch.switch(OTHER)
+    assert watch.of_operator(0) == (60, 6, 0)
+    assert watch.of_task().other == 2
+
+
+def test_the_time_of_a_task_that_fails_counts_for_the_operator_that_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
+    watch = Stopwatch(1)
+    watch.start()
+    with pytest.raises(ValueError, match="failed"), watch.during(work_slot(0)):
+        raise ValueError("failed")
+    clock.passes(5)
+    watch.switch(OTHER)
+    assert watch.of_operator(0) == (5, 0, 0)
+
+
+def test_the_time_until_the_next_item_counts_for_a_slot(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
+    watch = Stopwatch(0)
+    watch.start()
+
+    def packets() -> Iterator[str | None]:
+        for packet in ("a", None, "b"):
+            clock.passes(100)
+            yield packet
+        clock.passes(7)
+
+    found = []
+    for packet in watch.each(packets(), READING):
+        found.append(packet)
+        clock.passes(1)
+    assert found == ["a", None, "b"]
+    assert (watch.of_task().read, watch.of_task().other) == (307, 3)
 
 
 def slow(value: int) -> int:

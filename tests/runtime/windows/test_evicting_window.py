@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.rings import examples
 from tests.runtime.windows.window_events import Event, Fired, Naive, by_window, expected_of
 from tests.runtime.windows.window_oracle import SessionOracle, grid
 from tests.runtime.windows.windowing import (
@@ -136,7 +137,7 @@ EVICTING_MODES = [PROCESS, REDUCE_PROCESS, AGGREGATE_PROCESS, AGGREGATE_LIST]
 
 @pytest.mark.parametrize("windows", WINDOWS)
 @pytest.mark.parametrize("name", EVICTORS)
-@settings(max_examples=10)
+@settings(max_examples=examples(10))
 @given(script=scripts(size=20), mode=st.sampled_from(EVICTING_MODES), lateness=st.sampled_from([0, 12]))
 def test_against_plain_lists(name: str, windows: str, script: list[Step], mode: Mode, lateness: int) -> None:
     (evictor, before, after), (assigner, windows_of, every) = EVICTORS[name], WINDOWS[windows]
@@ -157,7 +158,7 @@ def test_against_plain_lists(name: str, windows: str, script: list[Step], mode: 
     assert by_window(outcome.records) == by_window([record for step in expected for record in step])
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(script=scripts(size=20), lateness=st.sampled_from([0, 10]), side=st.booleans())
 def test_sessions(script: list[Step], lateness: int, side: bool) -> None:
     """An evictor that lets everything stay: elements survive the merging of their sessions."""

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.rings import examples
 from tests.runtime.windows.window_oracle import SessionOracle
 from tests.runtime.windows.windowing import (
     AGGREGATE_LIST,
@@ -57,7 +58,7 @@ SESSIONS: dict[str, tuple[Any, Callable[[Any], int]]] = {
 
 @pytest.mark.parametrize("name", SESSIONS)
 @pytest.mark.parametrize("mode", SESSION_MODES, ids=repr)
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(
     script=st.one_of(scripts(size=20), scripts(start=-30, size=20, keys=1)),
     lateness=st.sampled_from([0, 4, 20]),
@@ -69,7 +70,7 @@ def test_against_the_oracle(name: str, mode: Mode, script: list[Step], lateness:
 
 
 @pytest.mark.parametrize("mode", [PROCESS_SORTED, REDUCE_PROCESS, AGGREGATE_LIST], ids=repr)
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.data())
 def test_no_element_is_lost(mode: Mode, data: st.DataObject) -> None:
     """One key and no watermark until all elements are there: every one is in the end in exactly one session."""

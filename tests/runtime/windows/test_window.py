@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.rings import examples
 from tests.runtime.windows.window_oracle import Oracle, Span, cumulative, grid
 from tests.runtime.windows.windowing import (
     AGGREGATE_PROCESS,
@@ -47,7 +48,7 @@ WINDOWS: dict[str, tuple[Any, Callable[[int], list[Span]]]] = {
 
 
 @pytest.mark.parametrize("name", WINDOWS)
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(
     script=st.one_of(scripts(), scripts(start=-40), scripts(start=2**53 + 1)),
     mode=st.sampled_from(MODES),

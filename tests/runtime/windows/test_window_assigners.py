@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.rings import examples
 from tests.runtime.windows.window_oracle import Firing, Oracle, SessionOracle, Span, grid
 from tests.runtime.windows.windowing import (
     MAX,
@@ -71,7 +72,7 @@ COUNT_MODES = [mode for mode in MODES if "function" not in mode.settings]
 
 
 @pytest.mark.parametrize(("size", "slide"), [(1, 1), (3, 3), (4, 2), (5, 3), (2, 3)])
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(script=scripts(size=25), mode=st.sampled_from(COUNT_MODES))
 def test_windows_by_count(size: int, slide: int, script: list[Step], mode: Mode) -> None:
     """Time means nothing to them: no element is late, and the end of input fires nothing."""
@@ -81,7 +82,7 @@ def test_windows_by_count(size: int, slide: int, script: list[Step], mode: Mode)
     compare(makers, script, counted(script, size, slide, mode))
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(script=scripts(size=25))
 def test_windows_by_count_have_numbers(script: list[Step]) -> None:
     makers = operators_for(CountSlidingWindowAssigner.of(4, 2), function=Show())
@@ -105,7 +106,7 @@ def test_windows_that_have_fired_hold_nothing() -> None:
 # -- without end --------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(script=scripts(size=20), mode=st.sampled_from(COUNT_MODES))
 def test_one_window_that_fires_at_the_end(script: list[Step], mode: Mode) -> None:
     seen: dict[Any, list[Any]] = {}
@@ -159,7 +160,7 @@ class TwoGridsOracle(Oracle):
         return super().element(key, value, timestamp)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(script=scripts(size=20), mode=st.sampled_from(MODES), lateness=st.sampled_from([0, 8]), side=st.booleans())
 def test_an_assigner(script: list[Step], mode: Mode, lateness: int, side: bool) -> None:
     check_event_time(TwoGrids(), lambda: TwoGridsOracle(lateness), script, mode, side, allowed_lateness=lateness)
@@ -237,7 +238,7 @@ class StretchOracle(SessionOracle):
         return [(span, tuple(sorted(v for _, _, v in group))) for span, group in zip(spans, groups.values())]
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     script=scripts(size=20, spread=25),
     mode=st.sampled_from(SESSION_MODES),

@@ -10,6 +10,7 @@ from unittest.mock import patch
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.rings import examples
 from tests.runtime.windows.window_oracle import Oracle, SessionOracle, grid
 from tests.runtime.windows.windowing import MAX, Total, ask, operators_for, play, run_steps, scripts
 
@@ -103,7 +104,7 @@ def check_state(assigner: Any, model: Any, script: list[Step], function: Statefu
 
 @pytest.mark.parametrize("contents", [{}, {"aggregate": Total()}], ids=["process", "aggregate"])
 @pytest.mark.parametrize(("assigner", "slide"), [(TUMBLING, 10), (SLIDING, 5)], ids=["tumbling", "sliding"])
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(script=scripts(), lateness=st.sampled_from([0, 6, 12]), shares=st.booleans())
 def test_state_and_clear(
     assigner: Any, slide: int, contents: dict[str, Any], script: list[Step], lateness: int, shares: bool
@@ -116,7 +117,7 @@ def test_state_and_clear(
 
 
 @pytest.mark.parametrize("contents", [{}, {"aggregate": Total()}], ids=["process", "aggregate"])
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(script=scripts(), lateness=st.sampled_from([0, 6]))
 def test_state_and_clear_of_sessions(contents: dict[str, Any], script: list[Step], lateness: int) -> None:
     model = SessionOracle(lambda value: 5, lateness)

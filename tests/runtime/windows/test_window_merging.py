@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings
+from tests.rings import examples
 from tests.runtime.windows.window_oracle import MIN, Span
 from tests.runtime.windows.windowing import MAX, ShowSorted, compare, operators_for, scripts, watermarks_of
 
@@ -127,7 +128,7 @@ ADDING: dict[str, tuple[Trigger[Any, Any], Callable[[], AddingUp]]] = {
 
 
 @pytest.mark.parametrize("name", ADDING)
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(script=scripts(size=20))
 def test_state_of_triggers_merges(name: str, script: list[Step]) -> None:
     trigger, model = ADDING[name]

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.rings import examples
 from tests.runtime.windows.window_oracle import Happened, Oracle, SessionOracle, cumulative, grid
 from tests.runtime.windows.windowing import (
     AGGREGATE_LIST,
@@ -99,7 +100,7 @@ def check_by_the_clock(name: str, script: list[Step], mode: Mode, batch: bool, *
 
 
 @pytest.mark.parametrize("name", WINDOWS)
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(script=by_the_clock(), mode=st.sampled_from(SESSION_MODES), batch=st.booleans())
 def test_against_the_oracle(name: str, script: list[Step], mode: Mode, batch: bool) -> None:
     """At the end of input, windows that are open are dropped; in batch mode they fire."""
@@ -148,7 +149,7 @@ class Clears(ProcessWindowFunction):
 
 
 @pytest.mark.parametrize("name", WINDOWS)
-@settings(max_examples=10)
+@settings(max_examples=examples(10))
 @given(script=by_the_clock(), batch=st.booleans(), folded=st.booleans())
 def test_clear(name: str, script: list[Step], batch: bool, folded: bool) -> None:
     assigner, model = WINDOWS[name]
@@ -177,7 +178,7 @@ EVENT_TIME: dict[str, tuple[Any, Callable[[], Any]]] = {
 
 
 @pytest.mark.parametrize("name", EVENT_TIME)
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(script=scripts(), mode=st.sampled_from([PROCESS_SORTED, REDUCE, AGGREGATE_LIST]))
 def test_batch_mode_fires_event_time_at_the_end(name: str, script: list[Step], mode: Mode) -> None:
     """There is no watermark but the last one, so no element is late."""

@@ -12,6 +12,7 @@ from unittest.mock import patch
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.rings import examples
 from tests.runtime.windows.window_contents import put, rows, windows
 from tests.runtime.windows.window_oracle import Oracle, Span, cumulative, grid
 from tests.runtime.windows.windowing import (
@@ -74,7 +75,7 @@ SHARED: dict[str, tuple[Any, Callable[[int], list[Span]]]] = {
 
 
 @pytest.mark.parametrize("name", SHARED)
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(
     script=scripts(size=18),
     mode=st.sampled_from([AGGREGATE, AGGREGATE_PROCESS, AGGREGATE_LIST, NESTED]),

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.rings import examples
 from tests.runtime.windows.window_events import Event, Fired, Naive, by_window, expected_of, with_clock
 from tests.runtime.windows.window_oracle import MIN, Span, grid
 from tests.runtime.windows.windowing import MAX, Show, compare, operators_for, run_steps
@@ -170,7 +171,7 @@ TRIGGERS: dict[str, tuple[Any, Any, Naive]] = {
 
 
 @pytest.mark.parametrize("name", TRIGGERS)
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(script=with_clock(), lateness=st.sampled_from([0, 0, 15]))
 def test_against_the_naive_one(name: str, script: list[Step], lateness: int) -> None:
     assigner, trigger, naive = TRIGGERS[name]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.spark.conftest import MakeEnvironment, Watch
 
-from millrace.spark.jobs.deadline import EpochTimeoutError
+from millrace.spark.jobs.tasks import EpochTimeoutError
 from millrace.util.system import is_alive
 
 STOPPED = """

@@ -44,7 +44,9 @@ def test_what_is_amiss_is_named_with_its_remedy(settings: dict[str, str], exchan
 
 def run(environment: MakeEnvironment, folder: Path) -> int:
     """How often a task has moved."""
-    env = environment(2, **{"millrace.state.directory": folder, "millrace.epoch.max-records": 10})
+    env = environment(2, **{
+        "millrace.state.directory": folder, "millrace.epoch.max-records": 10, "millrace.epoch.execution": "spark-jobs"
+    })  # fmt: skip
     numbers = env.from_sequence(0, 99).set_parallelism(1)
     numbers.key_by(lambda number: number % 5).map(lambda number: number).print()
     moves = env.execute("mine").get_metrics().job("numTaskMoves")

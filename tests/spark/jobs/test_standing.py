@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from millrace.spark.jobs.deadline import Progress
+from millrace.spark.jobs.tasks import Progress
 from millrace.spark.workers.frames import OwnerReport, TaskPosition
 
 MAP = TaskPosition((1, 0), 7, 1, "map", 0, 2, 3_200, 12, 1_204, 3)

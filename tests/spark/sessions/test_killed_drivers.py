@@ -40,7 +40,7 @@ env.set_parallelism(2)
 BEGUN = """
 from millrace.spark.sessions import own_jvm
 
-jvm = own_jvm._ahead.jvm
+jvm = own_jvm._early.jvm
 assert jvm.process.poll() is None
 """
 BOOTS = f"{BEGUN}die()"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from millrace.spark.sessions.settings import SessionWishes, all_settings, secret_settings, told_in_a_file
+from millrace.spark.sessions.settings import SessionWishes, all_settings, secret_settings, settings_in_file
 from millrace.spark.standalone_daemons import SECRET
 
 CLUSTER = "local-cluster[2,1,512]"
@@ -41,7 +41,7 @@ def test_only_several_processes_need_a_secret_of_ours(tmp_path: Path) -> None:
 
 def test_settings_are_in_a_file_of_this_user(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PYSPARK_SUBMIT_ARGS", raising=False)
-    with told_in_a_file({SECRET: "word", "spark.x": " a\\b\nc", "spark.hadoop.a:b": "="}):
+    with settings_in_file({SECRET: "word", "spark.x": " a\\b\nc", "spark.hadoop.a:b": "="}):
         option, path, *others = os.environ["PYSPARK_SUBMIT_ARGS"].split()
         assert (option, others) == ("--properties-file", ["--load-spark-defaults", "pyspark-shell"])
         assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
@@ -57,7 +57,7 @@ def test_what_the_environment_says_already_stays(tmp_path: Path, monkeypatch: py
     mine.write_text("spark.mine yes")
     before = f"--conf spark.a=b --properties-file {mine} --load-spark-defaults pyspark-shell"
     monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", before)
-    with told_in_a_file({"spark.ours": "yes"}):
+    with settings_in_file({"spark.ours": "yes"}):
         _, path, *others = os.environ["PYSPARK_SUBMIT_ARGS"].split()
         assert others == ["--conf", "spark.a=b", "--load-spark-defaults", "pyspark-shell"]
         assert Path(path).read_text() == "spark.mine yes\nspark.ours yes\n"

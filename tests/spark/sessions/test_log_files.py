@@ -63,7 +63,7 @@ def test_logs_of_a_folder_of_the_users_stay(tmp_path: Path) -> None:
 
 
 def test_old_logs_of_dead_processes_go(tmp_path: Path) -> None:
-    old = time.time() - logs.KEPT_SECONDS - 60
+    old = time.time() - logs.RETENTION_SECONDS - 60
     dead = 2**22 + 1
     names = {
         f"millrace-{dead}-a.log": old, f"millrace-{dead}-a.log.1": old,

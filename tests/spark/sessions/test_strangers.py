@@ -28,7 +28,10 @@ def test_the_attacks_are_attacks(tmp_path: Path) -> None:
         assert any("Environment" in each for each in got["page"])
 
 
-@pytest.mark.parametrize(("configuration", "servers", "doors"), [((), 2, 3), (CLUSTER, 7, 11)], ids=["one", "several"])
+@pytest.mark.parametrize(
+    ("configuration", "servers", "doors"),
+    [pytest.param((), 2, 3, id="one"), pytest.param(CLUSTER, 7, 11, id="several", marks=pytest.mark.slow)],
+)
 def test_they_get_nothing(tmp_path: Path, configuration: tuple[str, ...], servers: int, doors: int) -> None:
     """From one process, or from a local cluster with its master, workers and executors."""
     stranger()

@@ -17,7 +17,7 @@ from tests.strangers import as_stranger, below, is_loopback, ports_of, stranger
 
 from millrace.spark import standalone_daemons
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(300)]
 
 SECRET = "the secret of this cluster"
 

@@ -41,7 +41,7 @@ def fn(name: str, *args: Rex, **options: Any) -> Rex:
 
 
 def cast(value: Rex, kind: DataType) -> Rex:
-    from millrace.relational.functions.casting import cast_to
+    from millrace.relational.functions.registry import cast_to
 
     return cast_to(value, kind)
 

@@ -14,12 +14,12 @@ from tests.table.programs.test_mapped_rows import MAPPED, given, job_of, saved, 
 
 from millrace.common import Row, RowKind
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(400)]
 
 
 @pytest.mark.parametrize(
     "is_killed",
-    [pytest.param(False, marks=pytest.mark.slow, id="untouched"), pytest.param(True, id="killed while it is restored")],
+    [pytest.param(False, id="untouched"), pytest.param(True, id="killed while it is restored")],
 )
 def test_a_changed_query_on_three_executors(is_killed: bool, tmp_path: Path) -> None:
     """An executor is killed, and the process of a task when it begins once more."""

@@ -11,8 +11,7 @@ from tests.spark.tables.plans import values
 from millrace.relational import nodes as n
 from millrace.relational import types as t
 from millrace.runtime.tables.constraints import LENGTH, NESTED, NOT_NULL
-from millrace.spark.tables.execute import frame_of, write_all
-from millrace.spark.tables.inserts import enforced
+from millrace.spark.tables.execute import enforced, frame_of, write_all
 from millrace.spark.tables.steps.context import Context
 from millrace.spark.tables.steps.parts import Part
 

@@ -13,7 +13,7 @@ from millrace.common.time import Instant
 from millrace.common.typeinfo import Types
 from millrace.common.types import Row, RowKind
 from millrace.datastream import DataStream
-from millrace.graph.nodes import GraphError
+from millrace.graph.program import GraphError
 from millrace.table import EnvironmentSettings, Schema, StreamTableEnvironment
 from millrace.table.expressions import col
 

@@ -136,12 +136,14 @@ def batched(query: Any, spark: SparkSession) -> list[tuple[Any, ...]]:
     return sorted(map(tuple, rows_of(collect(plan, context), plan)))
 
 
+@pytest.mark.draw(3)
 @pytest.mark.parametrize("name", CASES)
 def test_streaming(name: str) -> None:
     query, rows = CASES[name]
     assert streamed(query) == sorted(rows)
 
 
+@pytest.mark.draw(3)
 @pytest.mark.spark
 @pytest.mark.parametrize("name", CASES)
 def test_batch(name: str, spark: SparkSession) -> None:
@@ -149,12 +151,14 @@ def test_batch(name: str, spark: SparkSession) -> None:
     assert batched(query, spark) == sorted(rows)
 
 
+@pytest.mark.draw(3)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_streaming_programs(name: str) -> None:
     program, rows = PROGRAMS[name]
     assert streamed(program) == rows
 
 
+@pytest.mark.draw(3)
 @pytest.mark.spark
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_batch_programs(name: str, spark: SparkSession) -> None:

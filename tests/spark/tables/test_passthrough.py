@@ -45,6 +45,7 @@ def test_pickles_of_others_are_not_read(batch: TableEnvironment, tmp_path: Path,
         batch.sql_query("SELECT CAST(v AS STRING) FROM t")
 
 
+@pytest.mark.draw(2)
 @pytest.mark.parametrize("streaming", [False, True])
 def test_files_with_options_of_spark(spark: SparkSession, tmp_path: Path, streaming: bool) -> None:
     (tmp_path / "a.csv").write_text("id|name|at\n1|x|2024-05-06 07:08:09\n2|y|\n")
@@ -56,6 +57,7 @@ def test_files_with_options_of_spark(spark: SparkSession, tmp_path: Path, stream
     assert rows(environment, "SELECT COUNT(*) FROM t") == [(2,)]
 
 
+@pytest.mark.draw(2)
 @pytest.mark.parametrize("streaming", [False, True])
 def test_a_data_source_of_the_program(spark: SparkSession, tmp_path: Path, streaming: bool) -> None:
     from pyspark.sql.datasource import DataSource, DataSourceReader
@@ -103,6 +105,7 @@ def test_types_have_to_fit(batch: TableEnvironment, spark: SparkSession, tmp_pat
     assert checked(frame, (Field("n", DataTypes.BIGINT()),), "t") is frame
 
 
+@pytest.mark.draw(2)
 @pytest.mark.parametrize("streaming", [False, True])
 def test_times_have_the_digits_of_their_type(spark: SparkSession, tmp_path: Path, streaming: bool) -> None:
     """What prints alike is equal: a data source has six digits, whatever the table says."""
@@ -184,6 +187,7 @@ def test_what_is_no_frame_of_a_table(batch: TableEnvironment, spark: SparkSessio
         batch.from_spark(spark.range(3).crossJoin(spark.range(3)))
 
 
+@pytest.mark.draw(2)
 @pytest.mark.parametrize("streaming", [False, True])
 def test_look_ups(spark: SparkSession, tmp_path: Path, streaming: bool) -> None:
     content = [(1, "one", dt.date(2024, 5, 6)), (2, "two", None), (2, "zwei", None)]

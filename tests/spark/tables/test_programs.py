@@ -38,7 +38,7 @@ MARK = "program"
 GROUPS = [TOGETHER[start : start + SIZE] for start in range(0, len(TOGETHER), SIZE)]
 
 
-@pytest.mark.draw(2)
+@pytest.mark.draw(6)
 @pytest.mark.parametrize("programs", [[each] for each in ALONE] + GROUPS, ids=lambda group: f"{group[0]}-{group[-1]}")
 def test_the_rows(programs: list[Program], context: Context) -> None:
     plans = [at_rest(bound(program, streaming=False).plan) for program in programs]

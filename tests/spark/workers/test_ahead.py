@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from millrace.spark.sessions.daemon_ahead import VARIABLE
+from millrace.spark.sessions.early_daemon import VARIABLE
 from millrace.spark.workers import processes
 
 TIMEOUT = 120

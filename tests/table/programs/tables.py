@@ -28,7 +28,7 @@ from millrace.relational.sources import (
     TableSource,
 )
 from millrace.relational.values import to_arrow
-from millrace.table.sessions.factories import register_factory
+from millrace.table.sessions.table_info import register_factory
 
 KINDS: dict[str, frozenset[RowKind]] = {"I": INSERT_ONLY, "I,UA,D": UPSERT, "I,UB,UA,D": ALL_KINDS}
 _declared: dict[str, Source] = {}

@@ -20,7 +20,7 @@ from millrace.runtime.operators.job_graph import JobGraph
 from millrace.runtime.state.disk.plan import OnDisk
 from millrace.table import ChangelogMode, Schema, StreamTableEnvironment
 
-pytestmark = pytest.mark.draw(2)
+pytestmark = pytest.mark.draw(6)
 
 FIELDS = ["g", "h", "x", "y", "s", "at"]
 TYPES = Types.ROW_NAMED(
@@ -36,9 +36,20 @@ LEFT = sorted(pair for part in range(2) for pair in ROWS[part::2][EPOCH_RECORDS 
 """those that are read afterwards"""
 
 
-def build(query: str, rows: Sequence[Any] = ROWS) -> Any:
-    """A program; behind ``KEY``, a query has the columns that its consumer knows rows by."""
+def consumed(tables: StreamTableEnvironment, query: str) -> DataStream:
+    """The changes of a query; behind ``KEY``, it has the columns that its consumer knows rows by."""
     query, _, key = query.partition(KEY)
+    found = tables.sql_query(query)
+    if not key:
+        return tables.to_changelog_stream(found)
+    columns = found.get_schema()
+    types = [kind.not_null() for kind in columns.get_field_data_types()]
+    known = Schema.new_builder().from_fields(columns.get_field_names(), types).primary_key(*key.split()).build()
+    return tables.to_changelog_stream(found, known, ChangelogMode.upsert())
+
+
+def build(query: str, rows: Sequence[Any] = ROWS) -> Any:
+    """A program, see ``consumed``."""
 
     def stream(env: StreamExecutionEnvironment) -> DataStream:
         tables = StreamTableEnvironment.create(env)
@@ -47,13 +58,7 @@ def build(query: str, rows: Sequence[Any] = ROWS) -> Any:
         for name in ("t", "r"):
             source = env.from_source(ListSource(rows), WatermarkStrategy.no_watermarks(), name, TYPES)
             tables.create_temporary_view(name, source.uid(f"source-{name}"), schema.build())
-        found = tables.sql_query(query)
-        if not key:
-            return tables.to_changelog_stream(found)
-        columns = found.get_schema()
-        types = [kind.not_null() for kind in columns.get_field_data_types()]
-        known = Schema.new_builder().from_fields(columns.get_field_names(), types).primary_key(*key.split()).build()
-        return tables.to_changelog_stream(found, known, ChangelogMode.upsert())
+        return consumed(tables, query)
 
     return stream
 

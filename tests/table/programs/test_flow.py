@@ -14,7 +14,7 @@ from tests.table.programs.running import announced, as_one, bound, draw_for, exp
 
 from millrace.testing.flow import FlowEngine
 
-pytestmark = pytest.mark.draw(2)
+pytestmark = pytest.mark.draw(6)
 
 
 @programs_of_any_epochs

@@ -24,7 +24,7 @@ from millrace.runtime.state.disk.plan import OnDisk
 from millrace.runtime.tables.stored_calls import BEGIN_EMPTY
 from millrace.table import Schema, StreamTableEnvironment
 
-pytestmark = pytest.mark.draw(2)
+pytestmark = pytest.mark.draw(6)
 
 PLAIN = {"g": "STRING", "h": "STRING", "x": "BIGINT", "y": "BIGINT", "s": "STRING", "at": "BIGINT"}
 KINDS = {

@@ -13,12 +13,13 @@ from typing import Any
 import pytest
 from tests.checkpoint.jobs import SavedJob, collecting
 from tests.programs import ListSource
-from tests.table.programs.test_changed_queries import EPOCH_RECORDS, EPOCHS, LEFT, ROWS, table
+from tests.table.programs.test_changed_queries import EPOCH_RECORDS, EPOCHS, KEY, LEFT, ROWS, consumed, table
 
 from millrace.checkpoint.folder import RestoreError
 from millrace.common import Row, RowKind, Types, WatermarkStrategy
 from millrace.datastream import DataStream, StreamExecutionEnvironment
 from millrace.relational.rules.plan_text import Meanings
+from millrace.relational.sources import LookupTableSource, TableContext, TableFactory
 from millrace.runtime.operators.job_graph import JobGraph
 from millrace.runtime.state.disk.plan import OnDisk
 from millrace.runtime.tables.stored_calls import BEGIN_EMPTY
@@ -26,7 +27,7 @@ from millrace.table import DataTypes, Schema, StreamTableEnvironment
 from millrace.table.planner import plan
 from millrace.table.udf import AggregateFunction, udaf
 
-pytestmark = pytest.mark.draw(2)
+pytestmark = pytest.mark.draw(9)
 
 PLAIN = {"g": "STRING", "h": "STRING", "x": "BIGINT", "y": "BIGINT", "s": "STRING", "at": "BIGINT"}
 KINDS = {"BIGINT": Types.LONG(), "INT": Types.INT(), "STRING": Types.STRING()}
@@ -70,10 +71,13 @@ def stream_of(
     for name in ("t", "r"):
         source = env.from_source(ListSource(rows), WatermarkStrategy.no_watermarks(), name, typed)
         tables.create_temporary_view(name, source.uid(f"source-{name}").set_parallelism(2), schema.build())
+    tables.register_connector(NumberedFactory)
+    declared = "k STRING, v BIGINT, w BIGINT" if "d.v" in query else "k STRING, w BIGINT"  # look-ups find whole rows
+    tables.execute_sql(f"CREATE TEMPORARY TABLE d ({declared}) WITH ('connector' = 'numbered')")
     tables.create_temporary_function("JOINED", joined)
     tables.create_temporary_function("GREATEST_OF", greatest)
     tables.execute_sql(f"CREATE TEMPORARY VIEW v AS {VERSIONS}")
-    return tables.to_changelog_stream(tables.sql_query(query))
+    return consumed(tables, query)
 
 
 VERSIONS = (
@@ -143,6 +147,9 @@ WINDOWS = (
 AS_OF = "SELECT {} FROM t {} JOIN v FOR SYSTEM_TIME AS OF t.ts ON t.h = v.h"
 TOP = "SELECT {} FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY g ORDER BY {}) AS n FROM {}) WHERE n <= 2"
 COUNTED = "(SELECT g, h, COUNT(*) AS c, MAX(x) AS m, MIN(y) AS y FROM t GROUP BY g, h)"
+GROUPED = "(SELECT g, COUNT(*) AS c, MAX(x) AS m, PROCTIME() AS p FROM t GROUP BY g)"
+LOOK_UP = "SELECT {} FROM " + GROUPED + " AS l JOIN d FOR SYSTEM_TIME AS OF l.p AS d ON d.k = l.g"
+OF_SINK = f"SELECT {{}} FROM {COUNTED}{KEY}m"
 FIRST = "SELECT {} FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY g ORDER BY {}) AS n FROM t) WHERE n = 1"
 WINDOW_TOP = (
     "SELECT {} FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY window_start, window_end ORDER BY {}) AS n "
@@ -152,6 +159,7 @@ SESSION = (
     "SELECT g, {} FROM TABLE(SESSION(TABLE t PARTITION BY g, DESCRIPTOR(ts), INTERVAL '5' SECOND)) "
     "GROUP BY g, window_start, window_end"
 )
+ROWS_OF_SESSIONS = "SELECT {} FROM TABLE(SESSION(TABLE {}, DESCRIPTOR(ts), INTERVAL '5' SECOND))"
 OVER = "SELECT g, {} FROM t WINDOW w AS (PARTITION BY g ORDER BY ts {})"
 ROWS_BACK, SPAN_BACK = (
     "ROWS BETWEEN 3 PRECEDING AND CURRENT ROW",
@@ -203,6 +211,11 @@ FEWER: dict[str, Case] = {
     "Top-N of windows": (
         WINDOW_TOP.format("g, x, y, s", "x, `at`", 2), WINDOW_TOP.format("g, s", "x, `at`", 2), (0, 3)),
     "the first row of windows": (WINDOW_TOP.format("g, x, s", "ts", 1), WINDOW_TOP.format("s", "ts", 1), (2,)),
+    "rows of sessions": (
+        ROWS_OF_SESSIONS.format("g, x, s, window_start, window_end", "t PARTITION BY g"),
+        ROWS_OF_SESSIONS.format("s, window_end", "t PARTITION BY g"), (2, 4)),
+    "rows of sessions of all": (
+        ROWS_OF_SESSIONS.format("g, x, y, s", "t"), ROWS_OF_SESSIONS.format("y, g", "t"), (2, 0)),
     "a sort": ("SELECT g, x, s FROM t ORDER BY ts", "SELECT s FROM t ORDER BY ts", (2,)),
     "OVER, what it shows": ("SELECT g, s, y, SUM(x) OVER (PARTITION BY g ORDER BY ts) FROM t",
                             "SELECT g, s, SUM(x) OVER (PARTITION BY g ORDER BY ts) FROM t", (0, 1, 3)),
@@ -286,6 +299,13 @@ REFUSED = {
     "more columns of versions": (AS_OF.format("t.g, v.x", ""), AS_OF.format("t.g, v.x, v.s", ""), "not s of input 2"),
     "more columns of Top-N": (TOP.format("g, x", "x, at", "t"), TOP.format("g, x, s", "x, at", "t"),
                               "its stored rows have .*, and not s"),
+    "more columns of a sink with another key": (
+        OF_SINK.format("g, h, m"), OF_SINK.format("g, h, m, y"), "SinkMaterializer.*stored rows have .*, and not MIN"),
+    "fewer columns of a sink with another key, without the key of the rows": (
+        OF_SINK.format("g, h, m"), OF_SINK.format("g, m"), r"SinkMaterializer.*unique=\['g', 'h'\] is not there"),
+    "more columns of rows of sessions": (
+        ROWS_OF_SESSIONS.format("g, s", "t PARTITION BY g"), ROWS_OF_SESSIONS.format("g, s, x", "t PARTITION BY g"),
+        "its stored rows have .*, and not x"),
     "another condition": (
         JOIN.format("t.g, r.s", "", "t.x = r.x AND t.y < r.y"), JOIN.format("t.g", "", "t.x = r.x AND t.y > r.y"),
         "what was .*y < y of input 2.* is .*y > y of input 2"),
@@ -325,6 +345,35 @@ LIMITS = {
 MAPPED = {**FEWER, **AGGREGATES, **SEEN, **LIMITS}
 
 
+class Numbered(LookupTableSource):
+    """Finds another row each time it is given another number."""
+
+    given = 0
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = names
+
+    def lookup(self, keys: Sequence[tuple[Any, ...]]) -> list[list[tuple[Any, ...]]]:
+        rows = [{"k": key, "v": Numbered.given + ord(key), "w": Numbered.given + len(key)} for (key,) in keys]
+        return [[tuple(row[name] for name in self._names)] for row in rows]
+
+
+class NumberedFactory(TableFactory):
+    identifier = "numbered"
+
+    def lookup_source(self, table: TableContext, key: Sequence[int]) -> LookupTableSource:
+        return Numbered([column.name for column in table.columns])
+
+
+REMEMBERS = {"table.optimizer.non-deterministic-update.strategy": "TRY_RESOLVE"}
+LOOKED_UP = {
+    "fewer columns of the rows": (
+        LOOK_UP.format("l.g, l.c, l.m, d.w"), LOOK_UP.format("l.g, l.c, d.w"), (0, 1, 3)),
+    "fewer columns of what is found": (
+        LOOK_UP.format("l.g, l.c, d.v, d.w"), LOOK_UP.format("l.g, l.c, d.w"), (0, 1, 3)),
+}  # fmt: skip
+
+
 @pytest.mark.parametrize("source", ["savepoint", "checkpoint"])
 @pytest.mark.parametrize("what", MAPPED)
 def test_what_is_still_taken_goes_on(what: str, source: str, disk: Path | None, tmp_path: Path) -> None:
@@ -337,6 +386,54 @@ def test_what_is_still_taken_goes_on(what: str, source: str, disk: Path | None, 
         assert found <= expected and found.total() == expected.total() - len(first)
     else:
         assert table([*given(first, places), *second.collected]) == expected
+
+
+@pytest.mark.parametrize("source", ["savepoint", "checkpoint"])
+@pytest.mark.parametrize("what", LOOKED_UP)
+def test_what_was_looked_up_goes_on(what: str, source: str, disk: Path | None, tmp_path: Path) -> None:
+    """A row is taken back with what was found for it, though something else is found now."""
+    before, after, places = LOOKED_UP[what]
+    Numbered.given = 100
+    first, path = saved(tmp_path, job_of(before, disk, settings=REMEMBERS), source)
+    Numbered.given = 200
+    second = SavedJob(job_of(after, disk, settings=REMEMBERS), tmp_path / "second")
+    second.restore(path)
+    found: Counter[Any] = Counter()
+    for row in [*given(first, places), *second.finish()]:
+        found[tuple(row)] += 1 if row.get_row_kind() in (RowKind.INSERT, RowKind.UPDATE_AFTER) else -1
+        assert found[tuple(row)] >= 0, "what is taken back was given"
+    now = Counter(row for row, count in found.items() for _ in range(count))
+    whole_table = whole(tmp_path, after, settings=REMEMBERS)
+    assert {row[0] for row in now} == {row[0] for row in whole_table} and now.total() == whole_table.total()
+    assert all(200 <= row[-1] < 300 for row in now), "each group has changed since"
+
+
+def test_what_was_not_looked_up_is_refused(tmp_path: Path) -> None:
+    before, after = LOOK_UP.format("l.g, l.c, d.w"), LOOK_UP.format("l.g, l.c, d.v, d.w")
+    _, path = saved(tmp_path, job_of(before, settings=REMEMBERS), "savepoint")
+    second = SavedJob(job_of(after, settings=REMEMBERS), tmp_path / "second")
+    why = "RememberingLookupJoin.*what it has found have k, w, and not v"
+    with pytest.raises(RestoreError, match=f"(?s)nothing has run.*{why}"):
+        second.restore(path)
+    assert second.collected == []
+
+
+@pytest.mark.parametrize("source", ["savepoint", "checkpoint"])
+def test_rows_of_a_sink_with_another_key_go_on(source: str, disk: Path | None, tmp_path: Path) -> None:
+    """Which of the groups with one maximum is the row of that key is a matter of arrival."""
+    before, after, places = OF_SINK.format("g, h, c, m, y"), OF_SINK.format("y, m, h, g"), (4, 3, 1, 0)
+    first, path = saved(tmp_path, job_of(before, disk), source)
+    second = SavedJob(job_of(after, disk), tmp_path / "second")
+    second.restore(path)
+    found: dict[int, tuple[Any, ...]] = {}
+    for row in [*given(first, places), *second.finish()]:
+        if row.get_row_kind() is RowKind.DELETE:
+            del found[row[1]]
+        else:
+            found[row[1]] = tuple(row)
+    groups = whole(tmp_path, after.partition(KEY)[0])
+    assert set(found) == {row[1] for row in groups}
+    assert set(found.values()) <= set(groups)
 
 
 @pytest.mark.parametrize("source", ["savepoint", "checkpoint"])

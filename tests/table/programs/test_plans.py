@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-import pytest
+from tests.corpus import corpus
+from tests.rings import taken
 from tests.table.programs.every import PROGRAMS, TOPICS
 from tests.table.programs.program import STREAMING, Program
 from tests.table.programs.running import announced, bound, operators_of
@@ -13,6 +14,7 @@ from millrace.relational.rules.plan_text import plan_text
 from millrace.table import ExplainDetail
 
 STREAMED = [program for program in PROGRAMS if program.runs_in(STREAMING)]
+SOME = taken(STREAMED, 3, lambda program: program.name)
 
 
 def test_names_are_unique() -> None:
@@ -24,7 +26,7 @@ def test_there_are_many() -> None:
     assert all(topic.PROGRAMS for topic in TOPICS)
 
 
-@pytest.mark.parametrize("program", STREAMED, ids=str)
+@corpus("program", STREAMED, 467)
 def test_the_plan(program: Program) -> None:
     made = bound(program)
     operators = operators_of(made)
@@ -36,7 +38,7 @@ def test_the_plan(program: Program) -> None:
         assert set(key) <= set(range(len(made.plan.schema)))
 
 
-@pytest.mark.parametrize("program", STREAMED, ids=str)
+@corpus("program", SOME, len(SOME))
 def test_the_same_text_gives_the_same_plan(program: Program) -> None:
     """Uids are made of the operators, so a program that is planned again finds its state."""
     texts = []

@@ -25,7 +25,7 @@ from millrace.runtime.state.disk.plan import OnDisk
 from millrace.runtime.tasks.worker import TaskCache
 from millrace.table import Schema, StreamTableEnvironment
 
-pytestmark = pytest.mark.draw(3)
+pytestmark = pytest.mark.draw(9)
 
 
 class TornJob(SavedJob):

@@ -6,7 +6,7 @@ import pytest
 
 from millrace.connectors.tables.print_table import BlackholeFactory
 from millrace.table import EnvironmentSettings, TableEnvironment
-from millrace.table.sessions.factories import EVERYWHERE, register_factory
+from millrace.table.sessions.table_info import EVERYWHERE, register_factory
 from millrace.util.exceptions import TableException
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from millrace.table import EnvironmentSettings, TableEnvironment
-from millrace.table.sessions.factories import todays
+from millrace.table.sessions.table_info import todays
 from millrace.util.exceptions import TableException
 
 KAFKA = {
@@ -160,11 +160,11 @@ def test_an_index_of_elasticsearch(hosts: dict[str, str], version: str) -> None:
 def test_the_connectors_of_today_know_the_words() -> None:
     from millrace.connectors.jdbc.jdbc_table import JdbcFactory
     from millrace.connectors.search.search_table import Elasticsearch7Factory
-    from millrace.table.sessions import factories
+    from millrace.table.sessions import table_info
 
     of_version_6 = {"document-type"}
     for factory, words in (
-        (JdbcFactory, factories._JDBC),
-        (Elasticsearch7Factory, factories._SEARCH),
+        (JdbcFactory, table_info._JDBC),
+        (Elasticsearch7Factory, table_info._SEARCH),
     ):
         assert set(words.values()) - of_version_6 <= {*factory.required, *factory.optional}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.connectors.tables.messages.message_tables import MessageTables
+from tests.connectors.tables.message_tables import MessageTables
 
 from millrace.relational import nodes as n
 from millrace.relational.functions.registry import Surroundings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from millrace.table.sessions.factories import NEAREST, factory_names, factory_of
+from millrace.table.sessions.table_info import NEAREST, factory_names, factory_of
 from millrace.util.exceptions import TableException
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.corpus import corpus
 from tests.table.sql.corpus import QUERIES, STATEMENTS
 
 from millrace.table.sql import nodes, statements
@@ -33,26 +34,26 @@ def test_the_corpus_is_large_and_has_every_statement() -> None:
     assert len(ALL) >= 250
 
 
-@pytest.mark.parametrize(("kind", "text"), ALL)
+@corpus(("kind", "text"), ALL, 262)
 def test_statements_have_their_class_and_text(kind: str, text: str) -> None:
     found = parse_statement(text)
     assert type(found).__name__ == kind
     assert found.text == text
 
 
-@pytest.mark.parametrize(("kind", "text"), ALL)
+@corpus(("kind", "text"), ALL, 262)
 def test_spaces_comments_and_case_of_keywords_mean_nothing(kind: str, text: str) -> None:
     spaced = f"/* first ; ' */\n{_apart(text)}\n-- last ; '\n;"
     assert parse_statement(spaced) == parse_statement(text)
 
 
-@pytest.mark.parametrize("text", QUERIES)
+@corpus("text", QUERIES, 106)
 def test_queries_say_the_same_when_written_again(text: str) -> None:
     tree = parse_query(text)
     assert parse_query(written(tree)) == tree
 
 
-@pytest.mark.parametrize("text", QUERIES)
+@corpus("text", QUERIES, 106)
 def test_every_node_of_a_query_has_a_place(text: str) -> None:
     for node in parse_query(text).walk():
         position = position_of(node)
@@ -61,13 +62,13 @@ def test_every_node_of_a_query_has_a_place(text: str) -> None:
             assert node.name[0] in position.text
 
 
-@pytest.mark.parametrize(("kind", "text"), ALL[::5])
+@corpus(("kind", "text"), ALL[::5], 53)
 def test_statements_can_be_pickled(kind: str, text: str) -> None:
     found = parse_statement(text)
     assert pickle.loads(pickle.dumps(found)) == found
 
 
-@pytest.mark.parametrize(("kind", "text"), ALL)
+@corpus(("kind", "text"), ALL, 262)
 def test_a_statement_without_its_last_token_fails_or_means_something_else(kind: str, text: str) -> None:
     shorter = text.rsplit(None, 1)[0] if " " in text else ""
     assert _read(shorter) != parse_statement(text)

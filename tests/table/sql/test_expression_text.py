@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.corpus import corpus
 
 from millrace.table import DataTypes
 from millrace.table.expression import (
@@ -191,7 +192,7 @@ TEXTS = [
 ]
 
 
-@pytest.mark.parametrize(("expression", "text"), TEXTS, ids=[text for _, text in TEXTS])
+@corpus(("expression", "text"), TEXTS, 120)
 def test_text(expression: Expression[object], text: str) -> None:
     assert str(expression) == text
 

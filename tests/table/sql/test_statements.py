@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.corpus import corpus
 
 from millrace.relational import types
 from millrace.table.sql import statements as s
@@ -214,7 +215,7 @@ EXPECTED: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("text", EXPECTED)
+@corpus("text", EXPECTED, 64)
 def test_statements_are_read(text: str) -> None:
     assert parse_statement(text) == EXPECTED[text]
 

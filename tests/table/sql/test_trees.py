@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.corpus import corpus
 
 from millrace.relational import types
 from millrace.table.sql import nodes
@@ -165,7 +166,7 @@ EXPRESSIONS: dict[str, nodes.Node] = {
 }
 
 
-@pytest.mark.parametrize("written", EXPRESSIONS)
+@corpus("written", EXPRESSIONS, 79)
 def test_expressions_become_their_nodes(written: str) -> None:
     assert parse_expression(written) == EXPRESSIONS[written]
 
@@ -384,7 +385,7 @@ def test_helpers_read_names_and_hints() -> None:
         nodes.column_parts(field)
 
 
-@pytest.mark.parametrize("expected", EXPRESSIONS.values(), ids=EXPRESSIONS.keys())
+@corpus("expected", EXPRESSIONS.values(), 79)
 def test_expressions_say_the_same_when_written(expected: nodes.Node) -> None:
     assert parse_expression(written(expected)) == expected
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.corpus import corpus
 
 from millrace.relational import types as t
 from millrace.table.sql.grammar.parser import parse_type
@@ -72,12 +73,12 @@ TYPES = [
 ]
 
 
-@pytest.mark.parametrize(("text", "expected"), TYPES)
+@corpus(("text", "expected"), TYPES, 49)
 def test_types_are_read(text: str, expected: t.DataType) -> None:
     assert parse_type(text) == expected
 
 
-@pytest.mark.parametrize("data_type", [expected for _, expected in TYPES if not isinstance(expected, t.RawType)])
+@corpus("data_type", [expected for _, expected in TYPES if not isinstance(expected, t.RawType)], 48)
 def test_the_text_of_a_type_is_read_as_the_type(data_type: t.DataType) -> None:
     assert parse_type(str(data_type)) == data_type
 

@@ -22,6 +22,8 @@ PARTITIONS = 3
 class Log:
     partitions: list[list[str]] = field(default_factory=lambda: [[] for _ in range(PARTITIONS)])
     done: set[tuple[Any, ...]] = field(default_factory=set)
+    prepared: dict[tuple[Any, ...], list[str]] = field(default_factory=dict)
+    """what sinks have prepared, by its mark"""
 
     def append(self, text: str) -> None:
         self.partitions[hash(text) % PARTITIONS].append(text)

@@ -148,6 +148,59 @@ def test_slices_that_show_too_much_or_too_little(
         check()
 
 
+class Prepared(LogWriter):
+    """Keeps what is prepared in the store, under its mark."""
+
+    def __init__(self, context: WriterInitContext, name: str) -> None:
+        super().__init__(context)
+        self.name = name
+
+    def prepare_commit(self) -> list[Any]:
+        prepared = dict(super().prepare_commit())
+        LOGS[self.name].prepared.update(prepared)
+        return list(prepared)
+
+
+class SweepsAll(Committer[Any]):
+    """Aborts all that does not wait when it sweeps, of whatever epoch."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def commit(self, committables: Sequence[Any]) -> None:
+        for mark in committables:
+            for text in LOGS[self.name].prepared.pop(mark, ()):
+                LOGS[self.name].append(text)
+
+    def recover(self, job_id: str, committables: Sequence[Any], states: Sequence[Any]) -> None:
+        prepared = LOGS[self.name].prepared
+        for mark in prepared.keys() - set(committables):
+            del prepared[mark]
+
+    def sweep(self, job_id: str, epoch: int, committables: Sequence[Any], states: Sequence[Any]) -> None:
+        self.recover(job_id, committables, states)
+
+
+@dataclass(frozen=True)
+class Greedy(LogSink):
+    def create_writer(self, context: WriterInitContext) -> SinkWriter[str]:
+        return Prepared(context, self.name)
+
+    def create_committer(self) -> Committer[Any]:
+        return SweepsAll(self.name)
+
+
+def test_a_sweep_that_takes_back_what_the_next_epoch_has_prepared(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sinks, "VISIBLE_SECONDS", 0.0)
+
+    class Place(SinkPlace):
+        sink_class = Greedy
+
+    (check,) = [check for check in sink_checks(Place) if str(check) == sinks.BESIDE]
+    with pytest.raises(AssertionError, match="elements are lost"):
+        check()
+
+
 def test_a_sink_may_take_until_the_epoch_ends() -> None:
     class Place(DirectPlace):
         seen_after_ms = None

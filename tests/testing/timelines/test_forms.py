@@ -16,7 +16,7 @@ from millrace.testing.timelines import (
     WatermarkMoved,
     WindowFired,
 )
-from millrace.testing.timelines.timeline import axis_of, time_text
+from millrace.testing.timelines.running import axis_of, time_text
 
 EVENTS = (
     Arrival("a", ("a", 1), 1_000, False),

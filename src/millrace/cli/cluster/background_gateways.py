@@ -16,7 +16,7 @@ import click
 
 from millrace.cluster import run_folder
 from millrace.cluster.job_folder import tail
-from millrace.cluster.run_folder import Found
+from millrace.cluster.run_folder import RunEntry
 from millrace.util.folders import make_private
 
 START_SECONDS = 120.0
@@ -77,12 +77,12 @@ def stop(all_of_them: bool) -> Iterator[str]:
             shutil.rmtree(found.folder, ignore_errors=True)
 
 
-def _running() -> list[Found]:
+def _running() -> list[RunEntry]:
     """The living gateways in the background, the oldest first. Each is identified by pid and start time."""
     return [each for each in run_folder.find(run_folder.GATEWAY) if each.entry.background]
 
 
-def _ended(found: Found, number: int, seconds: float) -> bool:
+def _ended(found: RunEntry, number: int, seconds: float) -> bool:
     process = found.entry.process
     with contextlib.suppress(ProcessLookupError):
         if process.is_alive:

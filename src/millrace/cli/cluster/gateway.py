@@ -1,4 +1,6 @@
-"""A SQL gateway in the process of its command, with limits from options."""
+"""SQL gateways as processes: one in the process of its command, with limits from options; and the gateway of a cluster,
+a process that the cluster's server forwards requests to while there are sessions.
+"""
 
 from __future__ import annotations
 
@@ -7,25 +9,35 @@ import os
 import shutil
 import signal
 import sys
+import threading
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import click
 
+from millrace.cli.cluster.submitted import OF_THE_CLUSTER
 from millrace.cli.program import RunSettings
 from millrace.cli.program_jobs import hooks
-from millrace.cluster import run_folder
-from millrace.cluster.client import NoClusterError
+from millrace.cluster import job_folder, rpc, run_folder
+from millrace.cluster.client import Cluster, NoClusterError
+from millrace.cluster.durable_files import encode, write_file
 from millrace.cluster.gateway.routes import make_gateway_app
-from millrace.cluster.gateway.session import Home
+from millrace.cluster.gateway.session import SessionCluster
 from millrace.cluster.gateway.sql_session import nearest
-from millrace.cluster.rest.serving import RestServer
-from millrace.cluster.rest.settings import asks_for_token, binding, rest_settings
+from millrace.cluster.rest.serving import RestServer, make_server
+from millrace.cluster.rest.settings import RestSettings, asks_for_token, binding, rest_settings
+from millrace.cluster.run_folder import GATEWAY_FILE, GatewayDescription, describe_server, read_token, this_process
+from millrace.datastream.job_settings import FILES, import_path
 
 if TYPE_CHECKING:
+    import uvicorn
+
     from millrace.cluster.gateway.gateway import Gateway
 
+
+# A gateway of its own
 
 _OWN = ("sql-gateway.", "security.", "rest.")
 _OF_SESSIONS = ("rest.address", "rest.port")
@@ -43,10 +55,10 @@ def ending_quietly() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def make_gateway(configuration: Mapping[str, str], home: Home | None = None) -> Gateway:
+def make_gateway(configuration: Mapping[str, str], home: SessionCluster | None = None) -> Gateway:
     """:raises ValueError: an option that can't have its value."""
     from millrace.cluster.gateway.gateway import IDLE_SECONDS, LOOK_SECONDS, MOST_SESSIONS, Gateway
-    from millrace.common.config_values import to_duration
+    from millrace.common.configuration import to_duration
 
     def seconds(key: str, default: float) -> float:
         text = configuration.get(key)
@@ -84,7 +96,7 @@ def serve(settings: RunSettings, folder: str | None) -> None:
         if options.get("security.rest.token"):
             run_folder.keep_token(folder, options["security.rest.token"])
         token = run_folder.read_token(folder) if protected else None
-        gateway = make_gateway(settings.configuration, Home(nearest))
+        gateway = make_gateway(settings.configuration, SessionCluster(nearest))
         server = RestServer(make_gateway_app(gateway, rest_settings(options, token, where)), where)
         entry = run_folder.Entry(
             run_folder.GATEWAY,
@@ -127,3 +139,44 @@ def rest_options(configuration: Mapping[str, str]) -> dict[str, str]:
         if f"{ENDPOINT}{key}" in configuration:
             own[f"rest.{key}"] = configuration[f"{ENDPOINT}{key}"]
     return own
+
+
+# The gateway of a cluster
+
+IDLE_SECONDS = 60.0
+"""How long the gateway stays without a session."""
+
+
+def run_gateway(folder: str) -> int:
+    """Run the SQL gateway of a cluster until it is idle or SIGTERM arrives; returns the exit code."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # of the terminal of start-foreground: the supervisor decides
+    configuration = job_folder.read_configuration(folder)
+    own = {key: value for key, value in configuration.items() if not key.startswith(OF_THE_CLUSTER)}
+    files = [each for each in own.get(FILES, "").split(",") if each]
+    sys.path[:0] = [import_path(os.path.abspath(each)) for each in files]
+    gateway = make_gateway(own, SessionCluster(lambda _: _this_cluster(folder)))
+    server = make_server(make_gateway_app(gateway, RestSettings()))  # the cluster's server has authorized the request
+    described = os.path.join(folder, GATEWAY_FILE)
+    listening = rpc.listen(rpc.socket_path(folder, rpc.GATEWAY))
+    write_file(described, encode(GatewayDescription(this_process())))
+    threading.Thread(target=_end_when_idle, args=(gateway, server), name="millrace-gateway-end", daemon=True).start()
+    with hooks(RunSettings(own, ()), gateway.submit, gateway.listener, pyflink=True):
+        try:
+            with ending_quietly():
+                server.run(sockets=[listening])
+        finally:
+            gateway.stop()
+            with suppress(FileNotFoundError):
+                os.unlink(described)
+    return 0
+
+
+def _this_cluster(folder: str) -> Cluster:
+    server = describe_server(folder)
+    return Cluster(folder, "" if server is None else server.url, read_token(folder))
+
+
+def _end_when_idle(gateway: Gateway, server: uvicorn.Server) -> None:
+    while not gateway.is_idle(IDLE_SECONDS) or not gateway.retire():
+        threading.Event().wait(1.0)
+    server.should_exit = True

@@ -28,7 +28,7 @@ from millrace.cluster.processes.spark_layout import (
     write_layout,
 )
 from millrace.cluster.rpc import NotThereError, ask
-from millrace.cluster.run_folder import CANNOT_LISTEN, Found, Process, describe_engine, describe_server
+from millrace.cluster.run_folder import CANNOT_LISTEN, Process, RunEntry, describe_engine, describe_server
 from millrace.configuration.files import DIRECTORY, log_limits
 
 if TYPE_CHECKING:
@@ -199,7 +199,7 @@ def _layout(folder: str, wanted: Wanted) -> Layout | None:
 def _ready(folder: str, process: subprocess.Popen[bytes], seconds: float, say: Callable[[str], None]) -> Running:
     """Wait until all processes of the cluster are ready."""
     until = time.monotonic() + seconds
-    told = False
+    announced = False
     logs = os.path.join(folder, job_folder.LOGS)
     while time.monotonic() < until:
         server, engine = describe_server(folder), describe_engine(folder)
@@ -213,9 +213,9 @@ def _ready(folder: str, process: subprocess.Popen[bytes], seconds: float, say: C
             process.send_signal(signal.SIGTERM)
             process.wait(STOP_SECONDS)
             raise ClusterError(tail(os.path.join(logs, "server.log"), 1))
-        if server is not None and not told:
+        if server is not None and not announced:
             say("waiting for Spark")
-            told = True
+            announced = True
         time.sleep(LOOK_SECONDS)
     missing = [
         what
@@ -233,7 +233,7 @@ def _answers(folder: str) -> bool:
     return True
 
 
-def stop(found: Found) -> None:
+def stop(found: RunEntry) -> None:
     """Stop a cluster with its programs.
 
     :raises ClusterError: it does not end.

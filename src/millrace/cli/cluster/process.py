@@ -141,7 +141,7 @@ def _serve(folder: str) -> int:
 
 
 def _gateway(folder: str) -> int:
-    from millrace.cli.cluster.gateway_of_cluster import run_gateway
+    from millrace.cli.cluster.gateway import run_gateway
 
     return run_gateway(folder)
 

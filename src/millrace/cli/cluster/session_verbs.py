@@ -47,7 +47,7 @@ def start(properties: tuple[str, ...], idle_timeout: str) -> None:
     from millrace.cli.cluster import lifecycle
     from millrace.cli.cluster.lifecycle import MASTER, wanted
     from millrace.cli.options import key_values
-    from millrace.common.config_values import to_duration
+    from millrace.common.configuration import to_duration
     from millrace.configuration.spark_settings import environment
     from millrace.spark.java import JavaNotFoundError, require_java
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from millrace.cli.job_verbs import failed, failing
+from millrace.cli.command_line import failed, failing
 from millrace.cli.options import LOCAL, ProgramOptions, Target
 from millrace.cli.program import Program, zip_folder
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from millrace.cli.run import Manner
     from millrace.cluster.rest_jobs import RestJobs
-    from millrace.cluster.run_folder import Found
+    from millrace.cluster.run_folder import RunEntry
 
 
 Savepoint = tuple[tuple[str, str], ...]
@@ -51,7 +51,7 @@ def something_runs() -> bool:
         return False
 
 
-def cluster_for(program: ProgramOptions, target: Target) -> Found | str | None:
+def cluster_for(program: ProgramOptions, target: Target) -> RunEntry | str | None:
     """The cluster of this machine that takes the program, or the address of another; None: it runs in this process.
 
     Raises click's error if the cluster does not exist or is ambiguous.
@@ -84,14 +84,14 @@ def names_spark(program: ProgramOptions) -> bool:
     return program.master is not None or not {"spark.master", "millrace.master"}.isdisjoint(dict(program.properties))
 
 
-def _clusters() -> list[Found]:
+def _clusters() -> list[RunEntry]:
     from millrace.cli.job_lookup import clusters
 
     return clusters()
 
 
 def submit_to(
-    cluster: Found | str,
+    cluster: RunEntry | str,
     program: ProgramOptions,
     found: Program,
     savepoint: Savepoint,
@@ -109,7 +109,7 @@ def submit_to(
 
 
 def _run_on(
-    cluster: Found, program: ProgramOptions, savepoint: Savepoint, target: Target, manner: Manner | None
+    cluster: RunEntry, program: ProgramOptions, savepoint: Savepoint, target: Target, manner: Manner | None
 ) -> NoReturn:
     """Submit to a cluster of this user on this machine."""
     from millrace.cluster import submissions
@@ -137,7 +137,7 @@ def _run_on(
 # -- detached -------------------------------------------------------------------------------------------------------
 
 
-def _detached(cluster: Found, id: str) -> int:
+def _detached(cluster: RunEntry, id: str) -> int:
     from millrace.cluster import job_folder, submissions
     from millrace.cluster.rpc import NotThereError, ask
 
@@ -165,7 +165,7 @@ def _detached(cluster: Found, id: str) -> int:
 # -- attached -------------------------------------------------------------------------------------------------------
 
 
-def _attached(cluster: Found, id: str) -> int:
+def _attached(cluster: RunEntry, id: str) -> int:
     """Lend the program this command's streams, forward signals to it, and wait for its end.
 
     If the supervisor dies, the program continues; the next supervisor gets the streams again, for the process that it
@@ -174,7 +174,7 @@ def _attached(cluster: Found, id: str) -> int:
     from millrace.cluster.rpc import NotThereError, connect, receive, send
 
     sys.stdout.flush()
-    told = False
+    announced = False
     while True:
         try:
             with connect(_socket(cluster), "the supervisor of the cluster") as connection:
@@ -188,10 +188,10 @@ def _attached(cluster: Found, id: str) -> int:
                         if message.get("result") is False:
                             return _outcome(cluster, id)  # it runs without these streams
         except (NotThereError, EOFError, OSError):
-            if not told:
+            if not announced:
                 text = f"the supervisor of the cluster has ended; program {id} goes on: see `millrace list`"
                 click.echo(text, err=True)
-                told = True
+                announced = True
             with _signals_to(cluster, id, None):
                 over = _look(cluster, id)
                 time.sleep(SUPERVISOR_SECONDS if over is None else 0)
@@ -199,7 +199,7 @@ def _attached(cluster: Found, id: str) -> int:
                 return over
 
 
-def _look(cluster: Found, id: str) -> int | None:
+def _look(cluster: RunEntry, id: str) -> int | None:
     """How a program has ended, read from its folder; None: it has not."""
     from millrace.cluster import job_folder, submissions
 
@@ -210,7 +210,7 @@ def _look(cluster: Found, id: str) -> int | None:
     return None if outcome is None else outcome.exit_code
 
 
-def _outcome(cluster: Found, id: str) -> int:
+def _outcome(cluster: RunEntry, id: str) -> int:
     """Wait for the end of a program by polling its folder."""
     while (found := _look(cluster, id)) is None:
         time.sleep(1)
@@ -218,7 +218,7 @@ def _outcome(cluster: Found, id: str) -> int:
 
 
 @contextlib.contextmanager
-def _signals_to(cluster: Found, id: str, connection: socket.socket | None) -> Iterator[None]:
+def _signals_to(cluster: RunEntry, id: str, connection: socket.socket | None) -> Iterator[None]:
     """Forward Ctrl-C: the first cancels the job, the second ends the program. Without a supervisor the program's
     process gets the signal itself."""
     from millrace.cluster import job_folder, submissions
@@ -243,7 +243,7 @@ def _signals_to(cluster: Found, id: str, connection: socket.socket | None) -> It
             signal.signal(number, handler)
 
 
-def _socket(cluster: Found) -> str:
+def _socket(cluster: RunEntry) -> str:
     from millrace.cluster import rpc
 
     return rpc.socket_path(cluster.folder, rpc.SUPERVISOR)
@@ -337,7 +337,7 @@ def _wait(jobs: RestJobs, job: str) -> int:
 # The session that is there
 
 
-def session_for(program: ProgramOptions, target: Target) -> Found | None:
+def session_for(program: ProgramOptions, target: Target) -> RunEntry | None:
     """The session that takes the program; None: the program gets a Spark of its own, by request or necessity."""
     if target.kind is not None or target.isolated or names_spark(program) or not something_runs():
         return None
@@ -346,7 +346,7 @@ def session_for(program: ProgramOptions, target: Target) -> Found | None:
     return fitting_session(configured(program))
 
 
-def fitting_session(configuration: Mapping[str, str]) -> Found | None:
+def fitting_session(configuration: Mapping[str, str]) -> RunEntry | None:
     """The running session, if its settings are those that the program would start its own Spark with; otherwise prints
     why it is not used."""
     if "millrace.master" in configuration or not something_runs():

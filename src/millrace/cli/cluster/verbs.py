@@ -246,7 +246,7 @@ def _serve(places: list[str], options: dict[str, str]) -> None:
 
 
 def _seconds(text: str) -> float:
-    from millrace.common.config_values import to_duration
+    from millrace.common.configuration import to_duration
 
     return to_duration(text).to_millis() / 1000
 

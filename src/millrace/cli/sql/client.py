@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from millrace.cli.sql.executor import COMMANDS, Executor, QuitError, place
-from millrace.cli.sql.formats import arrow_parts, formatted
 from millrace.cli.sql.results import (
     ARROW,
     RESULT_MODE,
@@ -18,8 +17,10 @@ from millrace.cli.sql.results import (
     ClientSettings,
     Console,
     Lines,
+    arrow_parts,
     cost,
     counts,
+    formatted,
     listed,
     streamed,
     whole,

@@ -50,7 +50,7 @@ _NO_JARS = (
     help="How rows are written: for people, or for other programs (CSV with names, a JSON object a line, a stream of "
     "Arrow's for each statement).",
 )
-@click.option("-hist", "--history", type=click.Path(), help="Where typed statements are kept.")
+@click.option("-hist", "--history", type=click.Path(), help="Where typed statements are stored.")
 @click.option("-s", "--session", hidden=True, expose_value=False, metavar="NAME")
 @click.option("-u", "--update", hidden=True, metavar="SQL")
 @click.option("-j", "--jar", "jars", multiple=True, hidden=True, metavar="PATH")

@@ -216,7 +216,7 @@ class Embedded:
 
     def wait(self, result: TableResult) -> None:
         client: Any = result.get_job_client()
-        self.jobs.find(str(client.get_job_id())).told = True
+        self.jobs.find(str(client.get_job_id())).announced = True
         client.wait()
 
     def words(self) -> Completions:

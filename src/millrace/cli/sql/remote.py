@@ -15,7 +15,7 @@ from millrace.common.configuration import Configuration
 from millrace.common.jobs import JobStatus
 from millrace.table import TableConfig, TableResult
 from millrace.table.result_kind import ResultKind
-from millrace.table.sessions.table_settings import MODE
+from millrace.table.sessions.session import MODE
 from millrace.table.sql import statements as s
 from millrace.util.secrets import mask_options
 

@@ -8,12 +8,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from millrace.cluster.gateway.operations import GatewayError, NoSuchSessionError, RetiredError
-from millrace.cluster.gateway.session import GatewaySession, Home
-from millrace.common.config_values import to_boolean
-from millrace.configuration.own_options import SQL_READS_FILES, default_of
+from millrace.cluster.gateway.session import GatewaySession, SessionCluster
+from millrace.configuration.own_options import SQL_READS_FILES
 from millrace.datastream.settings import Submission
 from millrace.spark.jobs.listeners import JobListener, PlainListener
-from millrace.table.sessions.table_info import READS_FILES
 
 if TYPE_CHECKING:
     from millrace.spark.jobs.submit import SparkJobClient
@@ -40,10 +38,10 @@ class Gateway:
         idle: float = IDLE_SECONDS,
         most: int = MOST_SESSIONS,
         look: float = LOOK_SECONDS,
-        home: Home | None = None,
+        home: SessionCluster | None = None,
     ) -> None:
         self._defaults = dict(defaults)
-        self._home = home or Home()
+        self._home = home or SessionCluster()
         self._retired = False
         self._used = time.monotonic()
         """time at which a session was last opened or seen open (seconds of the monotonic clock)"""
@@ -70,7 +68,7 @@ class Gateway:
                 name,
                 self._home,
                 # Of the gateway alone: a session can't allow itself more.
-                to_boolean(self._defaults.get(READS_FILES, default_of(SQL_READS_FILES))),
+                SQL_READS_FILES.read(self._defaults),
             )
         except Exception as error:
             raise GatewayError("Failed to openSession.") from error

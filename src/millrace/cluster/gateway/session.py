@@ -23,8 +23,8 @@ from millrace.relational.nodes import Field
 from millrace.relational.types import string
 from millrace.spark.jobs.listeners import JobListener
 from millrace.spark.sessions.settings import spark_context
+from millrace.table.sessions.session import DML_SYNC
 from millrace.table.sessions.table_result import settled
-from millrace.table.sessions.table_settings import DML_SYNC
 from millrace.table.sql import statements as s
 from millrace.table.sql.grammar.parser import parse_statement
 from millrace.table.statement_runners.statements import run
@@ -45,7 +45,7 @@ def nowhere(settings: Mapping[str, str]) -> Cluster | None:
     return None
 
 
-class Home:
+class SessionCluster:
     """The cluster that runs a session's INSERTs, and the Spark that this process shares with it once a query needs
     one.
 
@@ -110,7 +110,7 @@ class GatewaySession:
         self,
         properties: Mapping[str, str],
         name: str | None = None,
-        home: Home | None = None,
+        home: SessionCluster | None = None,
         reads_files: bool = False,
     ) -> None:
         """:param reads_files: whether the session's SQL may read files by their path."""
@@ -120,7 +120,7 @@ class GatewaySession:
         """time of the last request to this session (seconds of the monotonic clock)"""
         self._sql = SqlSession(properties)
         self._sql.environment._session.reads_files = reads_files
-        self._home = home or Home()
+        self._home = home or SessionCluster()
         self._jobs = SqlJobs(lambda _: None, lambda: self._home.cluster(self._sql.settings()))
         self._operations: dict[str, Operation] = {}
         self._lock = threading.Lock()

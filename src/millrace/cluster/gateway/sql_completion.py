@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from millrace.configuration.cluster_rules import CLUSTER
-from millrace.configuration.registry import options
-from millrace.configuration.rule import Effect, values_of
+from millrace.configuration.registry import options, values_of
+from millrace.configuration.rule import Effect
 from millrace.table import TableEnvironment
 from millrace.table.sql.text import CLAUSES, RESERVED, UNITS, Kind, Source, SqlParseError, Token, tokenize
 from millrace.util.exceptions import TableException

@@ -21,15 +21,15 @@ from millrace.common.configuration import Configuration
 from millrace.common.jobs import JobStatus
 from millrace.configuration.registry import ConfigurationError, tell_about
 from millrace.datastream import StreamExecutionEnvironment
-from millrace.datastream.dependencies import FILES, import_path
+from millrace.datastream.job_settings import FILES, import_path
 from millrace.datastream.settings import Submission
 from millrace.relational import types as t
 from millrace.relational.nodes import Field
 from millrace.spark.jobs.listeners import JobStarted, PlainListener
 from millrace.spark.sessions.settings import spark_context
 from millrace.table import EnvironmentSettings, TableEnvironment
+from millrace.table.sessions.session import MODE
 from millrace.table.sessions.table_result import TableResult, done, listing
-from millrace.table.sessions.table_settings import MODE
 from millrace.table.sql import statements as s
 from millrace.table.sql.text import SqlError
 from millrace.table.statement_runners.show import fits
@@ -174,7 +174,7 @@ class SqlJob:
         """whether the job is a query: its error is raised where its rows are read, so it needs no report"""
         self.name = name
         """name of a job that runs in a cluster and outlives this process; None: a job of this process"""
-        self.told = collecting
+        self.announced = collecting
 
     @property
     def id(self) -> str:
@@ -292,11 +292,11 @@ class SqlJobs:
     def failures(self) -> Iterator[tuple[SqlJob, BaseException]]:
         """INSERTs that have failed, each reported once."""
         for job in self._jobs:
-            if job.told:
+            if job.announced:
                 continue
             with contextlib.suppress(ElsewhereError):  # what cannot be asked now may be the next time
                 if not job.running:
-                    job.told = True
+                    job.announced = True
                     error = _failure(job)
                     if error is not None:
                         yield job, error
@@ -401,7 +401,7 @@ def _stop(statement: s.StopJob, jobs: SqlJobs) -> TableResult:
     if statement.with_savepoint:
         path = job.client.stop_with_savepoint(statement.with_drain).result()
         return table(("savepoint path",), [(path,)])
-    job.told = True
+    job.announced = True
     job.client.cancel().result()
     return done()
 

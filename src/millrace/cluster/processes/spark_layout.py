@@ -17,7 +17,7 @@ from pathlib import Path
 
 from millrace.cluster.durable_files import decode, encode, write_file
 from millrace.cluster.rest.settings import is_loopback
-from millrace.common.config_values import to_bytes_count, to_int
+from millrace.common.configuration import to_bytes_count, to_int
 from millrace.configuration.spark_settings import Target, spark_settings
 from millrace.spark.standalone_daemons import CRYPTO, SECRET, as_file, driver_properties
 from millrace.util.folders import make_private

@@ -26,19 +26,7 @@ from starlette.staticfiles import NotModifiedResponse, StaticFiles
 
 import millrace
 from millrace.cluster.control import JobHolder, ProgramStore
-from millrace.cluster.rest import (
-    applications,
-    checkpoints,
-    cluster,
-    jobs,
-    managers,
-    metrics,
-    own_operations,
-    programs,
-    savepoints,
-    steering,
-    vertices,
-)
+from millrace.cluster.rest import checkpoints, cluster, jobs, metrics, own_operations, programs, steering, vertices
 from millrace.cluster.rest.call import Answer, Call, Site, Triggers
 from millrace.cluster.rest.endpoints import UNAUTHORIZED, Endpoint, Guard, endpoint, error_response, log_in
 from millrace.cluster.rest.operation import IN_PATHS, Operation, Query
@@ -191,10 +179,10 @@ def operations(submits: bool, settings: RestSettings) -> tuple[Operation, ...]:
         *vertices.OPERATIONS,
         *metrics.OPERATIONS,
         *checkpoints.OPERATIONS,
-        *savepoints.OPERATIONS,
-        *managers.OPERATIONS,
+        *checkpoints.SAVEPOINT_OPERATIONS,
+        *cluster.MANAGER_OPERATIONS,
         *cluster.LOG_OPERATIONS,
-        *applications.OPERATIONS,
+        *programs.APPLICATION_OPERATIONS,
         *(programs.OPERATIONS if submits else ()),
         *own_operations.OPERATIONS,
     )

@@ -12,9 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from millrace.common.config_values import to_duration
+from millrace.common.configuration import to_duration
 from millrace.configuration import own_options as own
-from millrace.configuration.own_options import default_of
 
 PAGES = Path(__file__).parents[1] / "dashboard" / "static"
 """where the dashboard lies in the package"""
@@ -130,7 +129,7 @@ def parse_ports(text: str) -> list[int]:
 
 def asks_for_token(options: Mapping[str, str]) -> bool:
     """Whether callers have to show a token, as far as the options say."""
-    return options.get(own.AUTH.key, default_of(own.AUTH)).lower() != "none"
+    return own.AUTH.read(options).lower() != "none"
 
 
 def rest_settings(options: Mapping[str, str], token: str | None, where: Binding, history: bool = False) -> RestSettings:

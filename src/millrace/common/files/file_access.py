@@ -10,7 +10,7 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
-from millrace.common.config_values import to_bytes_count
+from millrace.common.configuration import to_bytes_count
 
 # Parts of files
 

@@ -144,7 +144,7 @@ def _opened(root: str, under: tuple[tuple[str, str], ...]) -> tuple[Any, str]:
     """Open a file system, once in a process for the same settings, which are an argument for that reason."""
     if not root:
         return fs.LocalFileSystem(), ""
-    scheme, known = root.partition("://")[0].lower(), store_settings.known()
+    scheme, known = root.partition("://")[0].lower(), store_settings.all_settings()
     if scheme in object_stores.S3_SCHEMES:
         return object_stores.open_s3(root, known)
     if scheme in HDFS_SCHEMES:

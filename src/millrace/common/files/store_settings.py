@@ -19,7 +19,7 @@ __all__ = [
     "Stores",
     "current",
     "default_scheme",
-    "known",
+    "all_settings",
     "shipped",
     "stores_of",
     "take",
@@ -104,7 +104,7 @@ def current() -> Stores:
     return _of_process if found is None else found
 
 
-def known() -> dict[str, str]:
+def all_settings() -> dict[str, str]:
     """The settings, completed from this process's environment and from Hadoop's files."""
     variables = {name: value for name in _VARIABLES if (value := os.environ.get(name))}
     given = {key.removeprefix("flink.hadoop."): value for key, value in current()}
@@ -114,7 +114,7 @@ def known() -> dict[str, str]:
 
 def shipped() -> dict[str, str]:
     """The settings that the workers of a job get."""
-    found = known()
+    found = all_settings()
     found.setdefault("HADOOP_USER_NAME", user())
     return found
 
@@ -122,7 +122,7 @@ def shipped() -> dict[str, str]:
 def user() -> str:
     """The user name for servers that do not authenticate it."""
     try:
-        return known().get("HADOOP_USER_NAME") or getpass.getuser()
+        return all_settings().get("HADOOP_USER_NAME") or getpass.getuser()
     except (KeyError, OSError):  # there is no such user on this machine
         return str(os.getuid())
 

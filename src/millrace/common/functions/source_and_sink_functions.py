@@ -43,6 +43,10 @@ class SourceFunction(Function, Generic[T]):
     :raises TypeError: called with an argument, which in PyFlink names a Java class.
     """
 
+    emits_same_elements = False
+    """Whether ``run`` emits the same elements in the same order each time that it starts. Then as many as were read are
+    skipped when it starts again, after a failure or from a savepoint; else all are emitted."""
+
     class SourceContext(ABC, Generic[T2]):
         """Where a source puts its elements."""
 

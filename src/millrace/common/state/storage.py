@@ -16,6 +16,9 @@ from enum import Enum
 
 # State backends
 
+ROWS_MEMORY = 256 * 1024 * 1024
+"""The bytes of SQL's rows that a process has in memory unless configured, if its state is elsewhere."""
+
 
 @dataclass(frozen=True)
 class StorePlace:

@@ -81,7 +81,7 @@ class CassandraCluster(Reachable):
         )
 
     @contextmanager
-    def told(self, what: str) -> Iterator[None]:
+    def explained(self, what: str) -> Iterator[None]:
         """Errors say where, and no password. :param what: that is read or written."""
         known = library()
         try:
@@ -237,7 +237,7 @@ class CassandraStatement(Change[Any]):
     at_once: int = AT_ONCE
 
     def apply(self, connection: Connected, elements: Sequence[Any]) -> None:
-        with self.cluster.told(self.query):
+        with self.cluster.explained(self.query):
             statement = connection.prepare(self.query)
             connection.all(statement, [self._bound(element) for element in elements], self.at_once)
 
@@ -273,7 +273,7 @@ class _Sender(BatchSender[Any]):
         self._connection = statement.cluster()
         keyspace = quoted(committer.keyspace, '"')
         self._table = f"{keyspace}.batches"
-        with statement.cluster.told(f"keyspace {committer.keyspace}"):
+        with statement.cluster.explained(f"keyspace {committer.keyspace}"):
             self._connection.session.execute(
                 f"CREATE KEYSPACE IF NOT EXISTS {keyspace} "
                 "WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}"
@@ -281,14 +281,14 @@ class _Sender(BatchSender[Any]):
             self._connection.session.execute(f"CREATE TABLE IF NOT EXISTS {self._table} (name text PRIMARY KEY)")
 
     def is_sent(self, batch: Batch) -> bool:
-        with self._statement.cluster.told(self._table):
+        with self._statement.cluster.explained(self._table):
             asked = self._connection.prepare(f"SELECT name FROM {self._table} WHERE name = ?")
             return bool(list(self._connection.session.execute(asked, (batch.name,))))
 
     def send(self, values: Iterator[Any], batch: Batch) -> None:
         while some := list(islice(values, _SOME)):
             self._statement.apply(self._connection, some)
-        with self._statement.cluster.told(self._table):
+        with self._statement.cluster.explained(self._table):
             mark = self._connection.prepare(f"INSERT INTO {self._table} (name) VALUES (?) USING TTL {_WEEK_SECONDS}")
             self._connection.session.execute(mark, (batch.name,))
 

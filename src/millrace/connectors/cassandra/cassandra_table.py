@@ -209,7 +209,7 @@ class CassandraChanges(Change[Rows]):
         rows = last_rows(concat(elements), self.keys, places, self.table.name)
         if not len(rows):
             return
-        with self.table.cluster.told(self.table.label):
+        with self.table.cluster.explained(self.table.label):
             native = self.table.types(connection, names)
             values = [
                 list(map(writer(column.type, native[column.name]), to_python(each, column.type)))
@@ -255,7 +255,7 @@ class CassandraRowsSource(PartsSource[Rows, TokenRange]):
         return [TokenRange(str(number), each.start, each.stop - 1) for number, each in enumerate(ranges)]
 
     def elements(self, part: TokenRange) -> Iterator[Rows]:
-        with self._table.cluster.told(self._table.label), closing(self._table.cluster()) as connection:
+        with self._table.cluster.explained(self._table.label), closing(self._table.cluster()) as connection:
             keys = self._table.described(connection).partition_key
             listed = ", ".join(quoted(key.name, MARK) for key in keys)
             wanted = ", ".join(quoted(column.name, MARK) for column in self._columns) or quoted(keys[0].name, MARK)
@@ -299,7 +299,7 @@ class CassandraLookup(StoreLookup):
         self._key = [columns[place] for place in key]
 
     def ask(self, connection: Connected, keys: Sequence[tuple[Any, ...]]) -> Sequence[Found]:
-        with self._table.cluster.told(self._table.label):
+        with self._table.cluster.explained(self._table.label):
             described = self._table.described(connection)
             asked = [column.name for column in self._key]
             missing = [each.name for each in described.partition_key if each.name not in asked]
@@ -320,6 +320,7 @@ LEVELS = ("any", "one", "two", "three", "quorum", "all", "local_quorum", "each_q
 
 class CassandraFactory(TableFactory):
     identifier = "cassandra"
+    extra = "cassandra"
     required = ("hosts", "keyspace", "table-name")
     optional = (
         "port",

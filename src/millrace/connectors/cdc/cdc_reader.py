@@ -164,18 +164,18 @@ class CdcBatch(SplitBatch[T, Any]):
 class CdcSplitReader(SplitReader[T, Any], Generic[T]):
     """Reads one chunk after the other, then the log.
 
-    :param told_lag: called with the number of bytes that the server holds.
+    :param report_lag: called with the number of bytes that the server holds.
     """
 
     def __init__(
         self,
         database: CdcDatabase,
         decoder: ChangeDecoder[T],
-        told_lag: Callable[[int], None],
+        report_lag: Callable[[int], None],
         repeats_deletions: bool = False,
     ) -> None:
         self._repeats = repeats_deletions
-        self._database, self._decoder, self._told_lag = database, decoder, told_lag
+        self._database, self._decoder, self._report_lag = database, decoder, report_lag
         self._chunks: deque[ChunkSplit] = deque()
         self._split: LogSplit | None = None
         self._log: LogReader | None = None
@@ -214,7 +214,7 @@ class CdcSplitReader(SplitReader[T, Any], Generic[T]):
         part = self._log.read(WAIT_SECONDS)
         lag = self._log.lag()
         if lag is not None:
-            self._told_lag(lag)
+            self._report_lag(lag)
         if part is None:
             return ()
         events = self._filter.apply(part.events, self._database)

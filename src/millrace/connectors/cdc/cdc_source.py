@@ -21,6 +21,7 @@ from millrace.common.source import (
     SplitEnumerator,
     SplitEnumeratorContext,
 )
+from millrace.common.typeinfo import TypeInformation
 from millrace.connectors.cdc.cdc_reader import CdcReader
 from millrace.connectors.cdc.changes import (
     Chunk,
@@ -262,7 +263,7 @@ class CdcSource(Source[T, Split], Generic[T]):
     def create_reader(self, context: SourceReaderContext) -> CdcReader[T]:
         return CdcReader(self.database, self.decoder, context, self.newly_added, self.repeats_deletions)
 
-    def get_produced_type(self) -> Any:
+    def get_produced_type(self) -> TypeInformation | None:
         return self.decoder.produced_type()
 
     def chunk_column(self, table: TableId, schema: TableSchema) -> str | None:

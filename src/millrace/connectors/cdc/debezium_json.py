@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
-from millrace.common.typeinfo import Types
+from millrace.common.typeinfo import TypeInformation, Types
 from millrace.connectors.cdc.deserializers import DebeziumDeserializationSchema
 from millrace.connectors.cdc.events import Column, DataChangeEvent, Event, TableId, TableSchema, TruncateTableEvent
 from millrace.relational import types as t
@@ -54,7 +54,7 @@ class JsonDebeziumDeserializationSchema(DebeziumDeserializationSchema[str]):
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_encoders": {}}
 
-    def get_produced_type(self) -> Any:
+    def get_produced_type(self) -> TypeInformation | None:
         return Types.STRING()
 
     def bound(self, connector: str) -> JsonDebeziumDeserializationSchema:

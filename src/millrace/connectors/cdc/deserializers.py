@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import Any, Generic, TypeVar
 
+from millrace.common.typeinfo import TypeInformation
 from millrace.common.types import Row, RowKind
 from millrace.connectors.cdc.changes import Change, ChunkRows, Relation
 from millrace.connectors.cdc.database import CdcDatabase
@@ -43,7 +44,7 @@ class ChangeDecoder(ABC, Generic[T]):
     def changes(self, events: Sequence[Change | SchemaChangeEvent], database: CdcDatabase) -> list[T]:
         """Make elements of the changes of a piece of the log."""
 
-    def produced_type(self) -> Any:
+    def produced_type(self) -> TypeInformation | None:
         """The ``TypeInformation`` of the elements, None if that is not known."""
         return None
 
@@ -136,7 +137,7 @@ class DebeziumDeserializationSchema(ABC, Generic[T]):
     def deserialize(self, event: Event) -> Iterable[T]:
         """The elements of an event: a ``DataChangeEvent``, or what happened to a table. Empty to leave it out."""
 
-    def get_produced_type(self) -> Any:
+    def get_produced_type(self) -> TypeInformation | None:
         """The ``TypeInformation`` of the elements; None: any Python objects."""
         return None
 
@@ -201,7 +202,7 @@ class SchemaDecoder(ChangeDecoder[T], Generic[T]):
             events = [event for event in events if _letter(event) not in self._skipped]
         return self._made(self._events.changes(events, database))
 
-    def produced_type(self) -> Any:
+    def produced_type(self) -> TypeInformation | None:
         return self._schema.get_produced_type()
 
     def _made(self, events: Iterable[Event]) -> list[T]:

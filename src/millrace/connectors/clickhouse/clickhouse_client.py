@@ -205,7 +205,7 @@ class ClickHouseTable(Reachable):
         return ConnectionFailed(text, True) if passing else RuntimeError(text)
 
     @contextmanager
-    def told(self) -> Iterator[None]:
+    def explained(self) -> Iterator[None]:
         """Errors say which table it is, and no password."""
         import httpx
 

@@ -291,7 +291,7 @@ class ClickHouseChanges(Change[Rows]):
         rows = last_rows(rows, self.keys, places, self.table.name)
         if not len(rows):
             return
-        with self.table.told():
+        with self.table.explained():
             there = connection.wanted(names)
             for column, each in zip(self.columns, there):
                 check_writable(column.type, each)

@@ -115,7 +115,7 @@ class ClickHouseRowsSource(PartsSource[Rows, ClickHousePart]):
 
     def elements(self, part: ClickHousePart) -> Iterator[Rows]:
         wanted = tuple(self._columns[place] for place in self._places)
-        with self._table.told(), closing(self._table()) as connection:
+        with self._table.explained(), closing(self._table()) as connection:
             everything = connection.wanted([column.name for column in self._columns])
             there = [everything[place] for place in self._places]
             names = ", ".join(selected(each, column.type) for each, column in zip(there, wanted)) or "1"
@@ -155,7 +155,7 @@ class ClickHouseLookup(StoreLookup):
         self._key = tuple(key)
 
     def ask(self, connection: Connected, keys: Sequence[tuple[Any, ...]]) -> Sequence[Found]:
-        with self._table.told():
+        with self._table.explained():
             there = connection.wanted([column.name for column in self._columns])
             names = ", ".join(selected(each, column.type) for each, column in zip(there, self._columns))
             asked = [self._columns[place] for place in self._key]
@@ -180,6 +180,7 @@ _PREFIX = "properties."
 
 class ClickHouseFactory(TableFactory):
     identifier = "clickhouse"
+    extra = "clickhouse"
     required = ("url", "table-name")
     optional = (
         "database-name",

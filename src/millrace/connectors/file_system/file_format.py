@@ -15,7 +15,7 @@ from itertools import islice
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from millrace.common.files.file_access import BEGINNING, record_limit, too_large
-from millrace.common.typeinfo import Types
+from millrace.common.typeinfo import TypeInformation, Types
 from millrace.connectors.file_system.file_stream import FileSplit, RecordError, is_compressed, open_stream, open_text
 
 # The contract
@@ -51,7 +51,7 @@ class FileFormat(ABC, Generic[T]):
         """Whether a large file may be read as several splits."""
         return False
 
-    def get_produced_type(self) -> Any:
+    def get_produced_type(self) -> TypeInformation | None:
         """The records' ``TypeInformation``, None when the format does not know it."""
         return None
 
@@ -326,7 +326,7 @@ class TextLineFormat(StreamFormat[str]):
             return _BytewiseLines(split, self._charset, self._errors)
         return _CountedLines(split, self._charset, self._errors)
 
-    def get_produced_type(self) -> Any:
+    def get_produced_type(self) -> TypeInformation | None:
         return Types.STRING()
 
 

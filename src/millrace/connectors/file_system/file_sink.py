@@ -14,6 +14,7 @@ from typing import Any, Generic, TypeVar
 from millrace.common.files.file_systems import absolute, locate
 from millrace.common.serialization import BulkWriterFactory
 from millrace.common.sink import NamedSink, WriterInitContext
+from millrace.common.typeinfo import TypeInformation
 from millrace.connectors.file_system.file_committer import (
     CompactingCommitter,
     Compaction,
@@ -76,7 +77,7 @@ class FileSink(NamedSink[T], SupportsPreprocessing, Generic[T]):
         """Write files of a format such as Parquet."""
         return BulkFormatBuilder(base_path, writer_factory=writer_factory)
 
-    def for_input_type(self, type_info: Any) -> FileSink[T]:
+    def for_input_type(self, type_info: TypeInformation) -> FileSink[T]:
         """This sink for a stream of that type: an encoder that prints by type (Flink's ``toString``) needs to know."""
         for_type = getattr(self._encoder, "for_type", None)
         if for_type is None:

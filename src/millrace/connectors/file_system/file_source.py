@@ -22,6 +22,7 @@ from millrace.common.source import (
     SplitEnumeratorContext,
 )
 from millrace.common.time import Duration
+from millrace.common.typeinfo import TypeInformation
 from millrace.connectors.file_system.file_format import BulkFormat, FileFormat, SplitRecords, StreamFormat
 from millrace.connectors.file_system.file_listing import FileEnumeratorProvider, FileSplitAssignerProvider
 from millrace.connectors.file_system.file_stream import FileSplit
@@ -215,7 +216,7 @@ class FileSource(Source[T, FileSplit], Generic[T]):
     def create_reader(self, context: SourceReaderContext) -> FileSourceReader[T]:
         return FileSourceReader(self._format)
 
-    def get_produced_type(self) -> Any:
+    def get_produced_type(self) -> TypeInformation | None:
         return self._format.get_produced_type()
 
     def __repr__(self) -> str:

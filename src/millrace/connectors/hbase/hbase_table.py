@@ -251,6 +251,7 @@ BUFFERING = Buffering(max_rows=1_000, max_bytes=2 << 20)
 
 class HBaseFactory(TableFactory):
     identifier = "hbase-2.2"
+    extra = "hbase"
     required = ("table-name", "zookeeper.quorum")
     optional = (*COMMON, *LOOKUP, "lookup.async", *SINK, "sink.buffer-flush.max-size", "sink.ignore-null-value")
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, TypeVar
 
-from millrace.common.config_values import to_boolean, to_bytes_count, to_duration
+from millrace.common.configuration import to_boolean, to_bytes_count, to_duration
 from millrace.relational.sources import whole_number
 
 _PART = re.compile(r"(?P<without>!?)\s*(?:(?P<group>[1-5])XX|(?P<code>[1-5]\d\d))")

@@ -193,6 +193,7 @@ class RestLookupFactory(TableFactory):
     """``'url'``, ``'format'``; rows are looked up by the columns that a join compares."""
 
     identifier = "rest-lookup"
+    extra = "http"
     required = ("url", "format")
     optional = names_of(LOOKUPS, SECURITY)
 
@@ -204,6 +205,7 @@ class HttpSinkFactory(TableFactory):
     """``'url'``, ``'format'``; rows are sent by POST, many in one request as an array."""
 
     identifier = "http-sink"
+    extra = "http"
     required = ("url", "format")
     optional = names_of(SINKS, SECURITY)
 

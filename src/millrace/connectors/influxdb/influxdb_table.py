@@ -63,6 +63,7 @@ BUFFERING = Buffering(max_rows=5_000)
 
 class InfluxFactory(TableFactory):
     identifier = "influxdb"
+    extra = "influxdb"
     required = ("url", "measurement")
     optional = (
         "database",

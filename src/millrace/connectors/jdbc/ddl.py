@@ -13,6 +13,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
+from millrace.connectors.dbapi import Connection
 from millrace.connectors.jdbc.dialect import Dialect, query_rows
 from millrace.connectors.jdbc.duckdb import DuckDbDialect
 from millrace.connectors.jdbc.jdbc_database import metadata_of
@@ -110,11 +111,11 @@ class Ddl(ABC):
     def drop_table(self, table: str) -> list[str]:
         return [f"DROP TABLE IF EXISTS {self.dialect.table(table)}"]
 
-    def columns(self, connection: Any, table: str) -> list[str]:
+    def columns(self, connection: Connection, table: str) -> list[str]:
         """The names of a table's columns; empty if there is no such table."""
         return [each.name for each in metadata_of(self.dialect).columns(connection, table)]
 
-    def run(self, connection: Any, statements: Sequence[str]) -> None:
+    def run(self, connection: Connection, statements: Sequence[str]) -> None:
         """Within the transaction at hand, where the database has DDL in transactions."""
         with closing(connection.cursor()) as cursor:
             for each in statements:
@@ -259,7 +260,7 @@ class MySqlDdl(Ddl):
     def alter(self, table: str, column: NewColumn, is_key: bool) -> list[str]:
         return [f"ALTER TABLE {self.dialect.table(table)} MODIFY COLUMN {self._column(column, is_key)}"]
 
-    def columns(self, connection: Any, table: str) -> list[str]:
+    def columns(self, connection: Connection, table: str) -> list[str]:
         schema, _, name = table.rpartition(".")
         query = (
             "SELECT column_name FROM information_schema.columns "

@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from millrace.connectors.dbapi import quoted, quoted_table
+from millrace.connectors.dbapi import Connection, quoted, quoted_table
 from millrace.connectors.stores import ConnectionFailed
 from millrace.relational.rex import Schema
 from millrace.relational.type_table import Family, family_of
@@ -164,7 +164,7 @@ class Dialect(ABC):
     @abstractmethod
     def find(
         self,
-        connection: Any,
+        connection: Connection,
         wanted: str,
         table: str,
         keys: Sequence[tuple[str, DataType]],
@@ -186,18 +186,20 @@ class Dialect(ABC):
 
     @abstractmethod
     def append(
-        self, connection: Any, shape: TableShape, columns: Sequence[pa.Array], kinds: Sequence[DataType]
+        self, connection: Connection, shape: TableShape, columns: Sequence[pa.Array], kinds: Sequence[DataType]
     ) -> None:
         """Insert rows, within the transaction at hand."""
 
     @abstractmethod
     def upsert(
-        self, connection: Any, shape: TableShape, columns: Sequence[pa.Array], kinds: Sequence[DataType]
+        self, connection: Connection, shape: TableShape, columns: Sequence[pa.Array], kinds: Sequence[DataType]
     ) -> None:
         """Insert or replace rows, no two with the same key."""
 
     @abstractmethod
-    def delete(self, connection: Any, shape: TableShape, keys: Sequence[pa.Array], kinds: Sequence[DataType]) -> None:
+    def delete(
+        self, connection: Connection, shape: TableShape, keys: Sequence[pa.Array], kinds: Sequence[DataType]
+    ) -> None:
         """Delete the rows that have these keys."""
 
 
@@ -237,10 +239,10 @@ class Metadata(ABC):
     """One kind of database. Names of tables are those of the option 'table-name'."""
 
     @abstractmethod
-    def databases(self, connection: Any) -> list[str]: ...
+    def databases(self, connection: Connection) -> list[str]: ...
 
     @abstractmethod
-    def tables(self, connection: Any) -> list[str]:
+    def tables(self, connection: Connection) -> list[str]:
         """Tables and views of the database that the connection is to."""
 
     def full_name(self, table: str) -> str:
@@ -248,17 +250,17 @@ class Metadata(ABC):
         return table
 
     @abstractmethod
-    def columns(self, connection: Any, table: str) -> list[ColumnFound]:
+    def columns(self, connection: Connection, table: str) -> list[ColumnFound]:
         """In their order; empty if there is no such table."""
 
     @abstractmethod
-    def key(self, connection: Any, table: str) -> KeyFound | None: ...
+    def key(self, connection: Connection, table: str) -> KeyFound | None: ...
 
     @abstractmethod
-    def rows(self, connection: Any, table: str) -> int | None:
+    def rows(self, connection: Connection, table: str) -> int | None:
         """About how many; None: the database does not know yet."""
 
-    def statistics(self, connection: Any, table: str) -> dict[str, ColumnFacts]:
+    def statistics(self, connection: Connection, table: str) -> dict[str, ColumnFacts]:
         """What the database has counted in columns when it looked last; only those that it knows something of."""
         return {}
 
@@ -271,7 +273,7 @@ class Metadata(ABC):
         return f"DROP DATABASE {name}"
 
 
-def query_rows(connection: Any, query: str, *values: Any) -> list[Any]:
+def query_rows(connection: Connection, query: str, *values: Any) -> list[Any]:
     """The rows of a query."""
     with closing(connection.cursor()) as cursor:
         if values:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -137,19 +137,29 @@ _FROM_DRIVER: ByFamily = {
 
 
 def rows_by_key(
-    rows: Sequence[Sequence[Any]], keys: Sequence[tuple[str, DataType]], values: Sequence[pa.Array]
+    rows: Sequence[Sequence[Any]],
+    keys: Sequence[tuple[str, DataType]],
+    values: Sequence[pa.Array],
+    unlike: Collection[int] = (),
 ) -> list[tuple[int, tuple[Any, ...]]] | None:
-    """Rows that end with the values of their key. None: one has a key that was not asked for in these very letters, as
-    databases find that take capitals and small letters for the same, or blanks at the end for nothing."""
+    """Rows that end with the values of their key. None: one has a text that was not asked for in these very letters, as
+    databases find that take capitals and small letters for the same, or blanks at the end for nothing. Rows whose key
+    differs in anything but a text are left out.
+
+    :param unlike: places of key columns that the database has not as texts, though they are read as such.
+    """
     kinds = [kind for _, kind in keys]
     asked = {key: place for place, key in enumerate(zip(*(to_python(each, kind) for each, kind in zip(values, kinds))))}
     width = len(keys)
-    found = list(zip(*columns_of([row[-width:] for row in rows], kinds))) if rows else []
-    if any(key not in asked for key in found):
-        return None if len(asked) > 1 else [(0, tuple(row[:-width])) for row in rows]
+    exact = [place for place, kind in enumerate(kinds) if family_of(kind) is not Family.TEXT or place in unlike]
+    wanted = {tuple(key[place] for place in exact) for key in asked}
+    pairs = zip(zip(*columns_of([row[-width:] for row in rows], kinds)), rows) if rows else ()
+    found = [(key, row) for key, row in pairs if tuple(key[place] for place in exact) in wanted]
+    if any(key not in asked for key, _ in found):
+        return None if len(asked) > 1 else [(0, tuple(row[:-width])) for _, row in found]
     if len(asked) > 1 and len(set(map(_folded, asked))) < len(asked):
         return None  # 'a' and 'A' may both find what only one of them is
-    return [(asked[key], tuple(row[:-width])) for key, row in zip(found, rows)]
+    return [(asked[key], tuple(row[:-width])) for key, row in found]
 
 
 def _folded(key: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from millrace.connectors.dbapi import UpsertNames
+from millrace.connectors.dbapi import Connection, UpsertNames
 from millrace.connectors.jdbc.dialect import (
     ColumnFound,
     Dialect,
@@ -241,12 +241,12 @@ class DuckDbDialect(Dialect):
     # -- writing ------------------------------------------------------------------------------------------------
 
     def append(
-        self, connection: Any, shape: TableShape, columns: Sequence[pa.Array], kinds: Sequence[DataType]
+        self, connection: Connection, shape: TableShape, columns: Sequence[pa.Array], kinds: Sequence[DataType]
     ) -> None:
         self._insert(connection, shape, columns, "")
 
     def upsert(
-        self, connection: Any, shape: TableShape, columns: Sequence[pa.Array], kinds: Sequence[DataType]
+        self, connection: Connection, shape: TableShape, columns: Sequence[pa.Array], kinds: Sequence[DataType]
     ) -> None:
         self._insert(connection, shape, columns, self._names(shape).conflict_clause())
 
@@ -383,17 +383,17 @@ def duckdb_type(native: str) -> DataType:
 class DuckDbMetadata(Metadata):
     """Tables outside of the schema ``main`` are ``schema.table``."""
 
-    def databases(self, connection: Any) -> list[str]:
+    def databases(self, connection: Connection) -> list[str]:
         return [name for (name,) in query_rows(connection, "SELECT current_database()")]
 
-    def tables(self, connection: Any) -> list[str]:
+    def tables(self, connection: Connection) -> list[str]:
         query = (
             "SELECT table_schema, table_name FROM information_schema.tables WHERE table_catalog = current_database() "
             "ORDER BY 1, 2"
         )
         return [name if schema == _MAIN else f"{schema}.{name}" for schema, name in query_rows(connection, query)]
 
-    def columns(self, connection: Any, table: str) -> list[ColumnFound]:
+    def columns(self, connection: Connection, table: str) -> list[ColumnFound]:
         query = (
             "SELECT column_name, data_type, is_nullable FROM information_schema.columns "
             "WHERE table_catalog = current_database() AND table_schema = ? AND table_name = ? ORDER BY ordinal_position"
@@ -403,7 +403,7 @@ class DuckDbMetadata(Metadata):
             for name, native, nullable in query_rows(connection, query, *_parts(table))
         ]
 
-    def key(self, connection: Any, table: str) -> KeyFound | None:
+    def key(self, connection: Connection, table: str) -> KeyFound | None:
         query = (
             "SELECT constraint_column_names FROM duckdb_constraints() WHERE constraint_type = 'PRIMARY KEY' "
             "AND database_name = current_database() AND schema_name = ? AND table_name = ?"
@@ -411,7 +411,7 @@ class DuckDbMetadata(Metadata):
         found = query_rows(connection, query, *_parts(table))
         return KeyFound("PRIMARY", tuple(found[0][0])) if found else None
 
-    def rows(self, connection: Any, table: str) -> int | None:
+    def rows(self, connection: Connection, table: str) -> int | None:
         query = "SELECT estimated_size FROM duckdb_tables() WHERE schema_name = ? AND table_name = ?"
         found = query_rows(connection, query, *_parts(table))
         return int(found[0][0]) if found else None

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from millrace.common.sink import SinkWriter, SinkWriterContext, WriterInitContext
-from millrace.connectors.dbapi import Change, DbApiExactlyOnceSink
+from millrace.connectors.dbapi import Change, Connection, DbApiExactlyOnceSink
 from millrace.connectors.jdbc.dialect import CONNECT_SECONDS, Dialect, Metadata, TableShape, Target
 from millrace.connectors.jdbc.duckdb import DuckDbDialect, DuckDbMetadata
 from millrace.connectors.jdbc.mysql import MariaDbDialect, MySqlDialect, MySqlMetadata
@@ -118,7 +118,7 @@ class RowChanges(Change[Rows]):
     kinds: tuple[DataType, ...]
     """the types of the columns"""
 
-    def apply(self, connection: Any, elements: Sequence[Rows]) -> None:
+    def apply(self, connection: Connection, elements: Sequence[Rows]) -> None:
         """:raises RuntimeError: the database refuses; with the table's name."""
         rows = self.reduced(concat(elements))
         if not len(rows):
@@ -133,7 +133,7 @@ class RowChanges(Change[Rows]):
             said = mask_text(str(error).strip())
             raise RuntimeError(f"{self.dialect.title}, table {self.shape.table}: {said}") from error
 
-    def _write(self, connection: Any, rows: Rows) -> None:
+    def _write(self, connection: Connection, rows: Rows) -> None:
         if not self.shape.keys:
             self.dialect.append(connection, self.shape, rows.columns, self.kinds)
             return
@@ -168,7 +168,7 @@ class Database(Reachable):
     def is_passing(self, error: BaseException) -> bool:
         return self.dialect.is_passing(error)
 
-    def commit(self, connection: Any) -> None:
+    def commit(self, connection: Connection) -> None:
         connection.commit()
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
+from millrace.connectors.dbapi import Connection
 from millrace.connectors.jdbc.jdbc_database import Database
 from millrace.connectors.stores import Buffering, Found, Partitions, PartsSource, StoreLookup
 from millrace.relational.rex import Call, Literal, Ref, Rex, Schema, walk
@@ -201,7 +202,7 @@ class JdbcLookup(StoreLookup):
         said = self._database.target.masked(error)
         return RuntimeError(f"{self._database.dialect.title}, table {self._name}: {said}")
 
-    def ask(self, connection: Any, keys: Sequence[tuple[Any, ...]]) -> Sequence[Found]:
+    def ask(self, connection: Connection, keys: Sequence[tuple[Any, ...]]) -> Sequence[Found]:
         pairs = self._pairs(connection, keys)
         columns = self._values([row for _, row in pairs])
         answers: list[list[tuple[Any, ...]]] = [[] for _ in keys]
@@ -225,7 +226,7 @@ class JdbcLookup(StoreLookup):
                     raise ValueError(f"table {self._name}, column '{column.name}': {error}") from None
             raise
 
-    def _pairs(self, connection: Any, keys: Sequence[tuple[Any, ...]]) -> list[tuple[int, tuple[Any, ...]]]:
+    def _pairs(self, connection: Connection, keys: Sequence[tuple[Any, ...]]) -> list[tuple[int, tuple[Any, ...]]]:
         dialect = self._database.dialect
         named = [(self._columns[place].name, self._columns[place].type) for place in self._key]
         wanted = ", ".join(dialect.selected(column.name, column.type) for column in self._columns)

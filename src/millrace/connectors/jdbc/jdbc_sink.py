@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from millrace.common.sink import Sink
+from millrace.common.typeinfo import TypeInformation
 from millrace.common.types import Row
 from millrace.connectors.dbapi import DbApiExactlyOnceSink, DbApiInsert, fields_of
 from millrace.connectors.jdbc.jdbc_database import Database, parse_url
@@ -266,7 +267,7 @@ class JdbcSink(DelegatingSink):
     @staticmethod
     def sink(
         sql: str,
-        type_info: Any,
+        type_info: TypeInformation,
         jdbc_connection_options: JdbcConnectionOptions,
         jdbc_execution_options: JdbcExecutionOptions | None = None,
     ) -> JdbcSink:
@@ -302,11 +303,12 @@ class JdbcSinkBuilder:
         self._execution = JdbcExecutionOptions.defaults()
 
     def with_query_statement(
-        self, sql: str, type_info: Any = None, values_of: ValuesOf | None = None
+        self, sql: str, type_info: TypeInformation | None = None, values_of: ValuesOf | None = None
     ) -> JdbcSinkBuilder:
         """:param values_of: element -> the values of the parameters, in place of its fields."""
         self._sql = sql
-        self._names = list(type_info.get_field_names()) if hasattr(type_info, "get_field_names") else None
+        names = getattr(type_info, "get_field_names", None)
+        self._names = None if names is None else list(names())
         self._values_of = values_of
         return self
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from millrace.common.sink import Sink
 from millrace.common.source import Source
+from millrace.connectors.dbapi import Connection
 from millrace.connectors.jdbc.dialect import TableShape
 from millrace.connectors.jdbc.jdbc_aggregates import JdbcAggregatesSource, computed, exact, typed_alike, used
 from millrace.connectors.jdbc.jdbc_database import (
@@ -199,7 +200,7 @@ class JdbcChanger(TableChanger):
         return Changed(rows)
 
 
-def _count(connection: Any, statement: str) -> int | None:
+def _count(connection: Connection, statement: str) -> int | None:
     with closing(connection.cursor()) as cursor:
         cursor.execute(statement)
         count = cursor.rowcount
@@ -208,6 +209,7 @@ def _count(connection: Any, statement: str) -> int | None:
 
 class JdbcFactory(TableFactory):
     identifier = "jdbc"
+    extra = "jdbc"
     required = ("url", "table-name")
     optional = (*COMMON, *SCAN, *LOOKUP, *SINK)
 

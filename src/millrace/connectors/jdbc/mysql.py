@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from millrace.connectors.dbapi import UpsertNames
+from millrace.connectors.dbapi import Connection, UpsertNames
 from millrace.connectors.jdbc.dialect import (
     ColumnFacts,
     ColumnFound,
@@ -142,37 +143,44 @@ class MySqlDialect(Dialect):
 
     def find(
         self,
-        connection: Any,
+        connection: Connection,
         wanted: str,
         table: str,
         keys: Sequence[tuple[str, DataType]],
         values: Sequence[pa.Array],
     ) -> list[tuple[int, tuple[Any, ...]]] | None:
-        names = [self.name(name) for name, _ in keys]
-        texts = self._texts(connection, values, [kind for _, kind in keys])
-        given = ", ".join(text_pieces(texts[0] if len(texts) == 1 else row_literals(texts), 1 << 40))
-        left = names[0] if len(names) == 1 else f"({', '.join(names)})"
-        query = f"SELECT {wanted}, {', '.join(names)} FROM {table} WHERE {left} IN ({given})"
+        names = [name for name, _ in keys]
+        left, literals = self._compared(connection, table, names, values, [kind for _, kind in keys])
+        given = ", ".join(text_pieces(literals, 1 << 40))
+        read = ", ".join(self.selected(name, kind) for name, kind in keys)
         with closing(connection.cursor()) as cursor:
-            cursor.execute(query)
-            return rows_by_key(cursor.fetchall(), keys, values)
+            cursor.execute(f"SELECT {wanted}, {read} FROM {table} WHERE {left} IN ({given})")
+            codes = [each[1] for each in (cursor.description or ())[-len(keys) :]]
+            # Numbers and times are compared with a text as DOUBLEs, of which several may be the same.
+            unlike = [place for place, code in enumerate(codes) if code not in _text_codes()]
+            return rows_by_key(cursor.fetchall(), keys, values, unlike)
 
     def columns_of(self, rows: Sequence[tuple[Any, ...]], kinds: Sequence[DataType]) -> list[list[Any]]:
         with _advising():
             return columns_of(rows, kinds)
 
     def append(
-        self, connection: Any, shape: TableShape, columns: Sequence[pa.Array], kinds: Sequence[DataType]
+        self, connection: Connection, shape: TableShape, columns: Sequence[pa.Array], kinds: Sequence[DataType]
     ) -> None:
         self._insert(connection, shape, columns, kinds, "")
 
     def upsert(
-        self, connection: Any, shape: TableShape, columns: Sequence[pa.Array], kinds: Sequence[DataType]
+        self, connection: Connection, shape: TableShape, columns: Sequence[pa.Array], kinds: Sequence[DataType]
     ) -> None:
         self._insert(connection, shape, columns, kinds, f" {self._names(shape).duplicate_clause()}")
 
     def _insert(
-        self, connection: Any, shape: TableShape, columns: Sequence[pa.Array], kinds: Sequence[DataType], behind: str
+        self,
+        connection: Connection,
+        shape: TableShape,
+        columns: Sequence[pa.Array],
+        kinds: Sequence[DataType],
+        behind: str,
     ) -> None:
         names = self._names(shape)
         head = f"INSERT INTO {names.table} ({', '.join(names.columns)}) VALUES "
@@ -181,13 +189,49 @@ class MySqlDialect(Dialect):
             for piece in text_pieces(rows, _PIECE):
                 cursor.execute(head + piece + behind)
 
-    def delete(self, connection: Any, shape: TableShape, keys: Sequence[pa.Array], kinds: Sequence[DataType]) -> None:
-        names = self._names(shape)
-        texts = self._texts(connection, keys, kinds)
-        left = names.keys[0] if len(texts) == 1 else f"({', '.join(names.keys)})"
+    def delete(
+        self, connection: Connection, shape: TableShape, keys: Sequence[pa.Array], kinds: Sequence[DataType]
+    ) -> None:
+        table = self.table(shape.table)
+        left, literals = self._compared(connection, table, shape.keys, keys, kinds)
         with closing(connection.cursor()) as cursor:
-            for piece in text_pieces(texts[0] if len(texts) == 1 else row_literals(texts), _PIECE):
-                cursor.execute(f"DELETE FROM {names.table} WHERE {left} IN ({piece})")
+            for piece in text_pieces(literals, _PIECE):
+                cursor.execute(f"DELETE FROM {table} WHERE {left} IN ({piece})")
+
+    def _compared(
+        self,
+        connection: Connection,
+        table: str,
+        names: Sequence[str],
+        columns: Sequence[pa.Array],
+        kinds: Sequence[DataType],
+    ) -> tuple[str, pa.Array]:
+        """The two sides of IN: key columns, and literals that find in them what was written as these values."""
+        natives = self._natives(connection, table) if any(family_of(kind) is Family.BYTES for kind in kinds) else {}
+        ways: list[list[pa.Array]] = []
+        for name, column, kind in zip(names, columns, kinds):
+            native, numbers = natives.get(name.lower(), ("", ()))
+            if native == "bit":
+                ways.append([_bit_literals(column)])
+                continue
+            if native == "binary":
+                column = pa.array(
+                    [None if value is None else value.ljust(numbers[0], b"\0") for value in column.to_pylist()],
+                    column.type,
+                )
+            spelled = [column]
+            if isinstance(kind, t.CharType):  # the server cuts the blanks off, and some collations compare them
+                spelled.append(pc.ascii_rtrim(column, " "))
+            ways.append([text for each in spelled for text in self._texts(connection, [each], [kind])])
+        if len(ways) == 1:
+            return self.name(names[0]), pa.concat_arrays(ways[0])
+        rows = pa.concat_arrays([row_literals(each) for each in itertools.product(*ways)])
+        return f"({', '.join(map(self.name, names))})", rows
+
+    def _natives(self, connection: Connection, table: str) -> dict[str, tuple[str, Sequence[int]]]:
+        """column, in small letters -> its type in the database, and the numbers of that"""
+        found = query_rows(connection, f"SHOW COLUMNS FROM {table}")
+        return {_text(name).lower(): sized_type(_text(native)) for name, native, *_ in found}
 
     def _names(self, shape: TableShape) -> UpsertNames:
         return UpsertNames(self.table(shape.table), [*map(self.name, shape.columns)], [*map(self.name, shape.keys)])
@@ -257,6 +301,19 @@ def _converters(behavior: str) -> dict[Any, Any]:
         FIELD_TYPE.DATETIME: lenient(converters.convert_datetime, FIRST_MOMENT),
         FIELD_TYPE.TIMESTAMP: lenient(converters.convert_datetime, FIRST_MOMENT),
     }
+
+
+def _text_codes() -> Collection[int]:
+    from pymysql.constants import FIELD_TYPE as codes
+
+    blobs = (codes.TINY_BLOB, codes.BLOB, codes.MEDIUM_BLOB, codes.LONG_BLOB)
+    return {codes.VARCHAR, codes.VAR_STRING, codes.STRING, codes.ENUM, codes.SET, codes.JSON, *blobs}
+
+
+def _bit_literals(column: pa.Array) -> pa.Array:
+    """Bytes as the numbers that a BIT is compared as; NULL for what no BIT has."""
+    numbers = [None if value is None else int.from_bytes(value, "big") for value in column.to_pylist()]
+    return pa.array(["NULL" if number is None or number >= 1 << 64 else str(number) for number in numbers])
 
 
 def _quotes(texts: pa.Array) -> pa.Array:
@@ -346,14 +403,14 @@ def mysql_type(native: str) -> DataType:
 
 
 class MySqlMetadata(Metadata):
-    def databases(self, connection: Any) -> list[str]:
+    def databases(self, connection: Connection) -> list[str]:
         return [name for (name,) in query_rows(connection, "SHOW DATABASES") if name.lower() not in _NOT_OURS]
 
-    def tables(self, connection: Any) -> list[str]:
+    def tables(self, connection: Connection) -> list[str]:
         query = "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE() ORDER BY 1"
         return [name for (name,) in query_rows(connection, query)]
 
-    def columns(self, connection: Any, table: str) -> list[ColumnFound]:
+    def columns(self, connection: Connection, table: str) -> list[ColumnFound]:
         query = (
             "SELECT column_name, column_type, is_nullable FROM information_schema.columns "
             "WHERE table_schema = DATABASE() AND table_name = %s ORDER BY ordinal_position"
@@ -364,7 +421,7 @@ class MySqlMetadata(Metadata):
             for name, native, nullable in found
         ]
 
-    def key(self, connection: Any, table: str) -> KeyFound | None:
+    def key(self, connection: Connection, table: str) -> KeyFound | None:
         query = (
             "SELECT column_name FROM information_schema.key_column_usage WHERE table_schema = DATABASE() "
             "AND table_name = %s AND constraint_name = 'PRIMARY' ORDER BY ordinal_position"
@@ -372,12 +429,12 @@ class MySqlMetadata(Metadata):
         found = [name for (name,) in query_rows(connection, query, table)]
         return KeyFound("PRIMARY", tuple(found)) if found else None
 
-    def rows(self, connection: Any, table: str) -> int | None:
+    def rows(self, connection: Connection, table: str) -> int | None:
         query = "SELECT table_rows FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = %s"
         found = query_rows(connection, query, table)
         return int(found[0][0]) if found and found[0][0] is not None else None
 
-    def statistics(self, connection: Any, table: str) -> dict[str, ColumnFacts]:
+    def statistics(self, connection: Connection, table: str) -> dict[str, ColumnFacts]:
         # Of columns that an index begins with; more is known only to who may read the system's own tables.
         query = (
             "SELECT column_name, MAX(cardinality) FROM information_schema.statistics WHERE table_schema = DATABASE() "

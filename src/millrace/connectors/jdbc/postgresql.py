@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from millrace.connectors.dbapi import UpsertNames
+from millrace.connectors.dbapi import Connection, UpsertNames
 from millrace.connectors.jdbc.dialect import (
     ColumnFacts,
     ColumnFound,
@@ -33,7 +33,7 @@ from millrace.connectors.jdbc.driver_values import (
     sql_constant,
 )
 from millrace.relational import types as t
-from millrace.relational.precision import canonical
+from millrace.relational.precision import canonical, decimals_of_texts
 from millrace.relational.type_table import Family, arrow_type, family_of
 from millrace.relational.types import DataType
 from millrace.relational.values import to_python
@@ -236,20 +236,22 @@ class PostgreSqlDialect(Dialect):
             copy.write(out.getvalue())
 
     def upsert(
-        self, connection: Any, shape: TableShape, columns: Sequence[pa.Array], kinds: Sequence[DataType]
+        self, connection: Connection, shape: TableShape, columns: Sequence[pa.Array], kinds: Sequence[DataType]
     ) -> None:
         names = UpsertNames(self.table(shape.table), [*map(self.name, shape.columns)], [*map(self.name, shape.keys)])
         rows = self._unnest(connection, shape, shape.columns)
         into = f"INSERT INTO {names.table} ({', '.join(names.columns)}) {rows} {names.conflict_clause()}"
         self._in_chunks(connection, into, columns, kinds)
 
-    def delete(self, connection: Any, shape: TableShape, keys: Sequence[pa.Array], kinds: Sequence[DataType]) -> None:
+    def delete(
+        self, connection: Connection, shape: TableShape, keys: Sequence[pa.Array], kinds: Sequence[DataType]
+    ) -> None:
         rows = self._unnest(connection, shape, shape.keys)
         same = " AND ".join(f"t.{self.name(key)} = k.c{place}" for place, key in enumerate(shape.keys))
         statement = f"DELETE FROM {self.table(shape.table)} AS t USING ({rows}) AS k WHERE {same}"
         self._in_chunks(connection, statement, keys, kinds)
 
-    def _unnest(self, connection: Any, shape: TableShape, columns: Sequence[str]) -> str:
+    def _unnest(self, connection: Connection, shape: TableShape, columns: Sequence[str]) -> str:
         """Rows of parameters, a column of texts each, in the types that the columns of the table have."""
         types = self._types(connection, self.table(shape.table), shape.columns)
         made = ", ".join(f"c{place}::{types[name]} AS c{place}" for place, name in enumerate(columns))
@@ -371,7 +373,7 @@ def _python(values: list[Any], kind: DataType) -> list[Any]:
         for value in values:
             _refuse_far(value, kind)
     if isinstance(kind, t.DecimalType):
-        return to_python(pa.array(values, pa.string()).cast(arrow_type(kind)), kind)
+        return to_python(decimals_of_texts(pa.array(values, pa.string()), kind), kind)
     if isinstance(kind, t.CharType):
         return [None if value is None else value.ljust(kind.length) for value in values]
     return values
@@ -466,11 +468,11 @@ def postgresql_type(native: str) -> DataType:
 
 
 class PostgreSqlMetadata(Metadata):
-    def databases(self, connection: Any) -> list[str]:
+    def databases(self, connection: Connection) -> list[str]:
         query = "SELECT datname FROM pg_database WHERE NOT datistemplate AND datallowconn ORDER BY 1"
         return [name for (name,) in query_rows(connection, query)]
 
-    def tables(self, connection: Any) -> list[str]:
+    def tables(self, connection: Connection) -> list[str]:
         query = (
             "SELECT n.nspname || '.' || c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
             f"WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname NOT IN {_NOT_OURS} "
@@ -481,24 +483,24 @@ class PostgreSqlMetadata(Metadata):
     def full_name(self, table: str) -> str:
         return table if "." in table else f"public.{table}"
 
-    def columns(self, connection: Any, table: str) -> list[ColumnFound]:
+    def columns(self, connection: Connection, table: str) -> list[ColumnFound]:
         found = query_rows(connection, _COLUMNS, self._quoted(table))
         return [
             ColumnFound(name, native, postgresql_type(native).not_null() if required else postgresql_type(native))
             for name, native, required in found
         ]
 
-    def key(self, connection: Any, table: str) -> KeyFound | None:
+    def key(self, connection: Connection, table: str) -> KeyFound | None:
         found = query_rows(connection, _KEY, self._quoted(table))
         return KeyFound(found[0][0], tuple(name for _, name in found)) if found else None
 
-    def rows(self, connection: Any, table: str) -> int | None:
+    def rows(self, connection: Connection, table: str) -> int | None:
         found = query_rows(
             connection, "SELECT reltuples::bigint FROM pg_class WHERE oid = to_regclass(%s)", self._quoted(table)
         )
         return int(found[0][0]) if found and found[0][0] >= 0 else None
 
-    def statistics(self, connection: Any, table: str) -> dict[str, ColumnFacts]:
+    def statistics(self, connection: Connection, table: str) -> dict[str, ColumnFacts]:
         rows = self.rows(connection, table)
         schema, _, name = self.full_name(table).partition(".")
         return {

@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar
 
 from millrace.common.functions import SinkFunction, TwoPhaseCommitSinkFunction
 from millrace.common.sink import Sink
-from millrace.connectors.dbapi import Change, CommitTable, param_style
+from millrace.connectors.dbapi import Change, CommitTable, Connection, param_style
 from millrace.connectors.jdbc.dialect import Dialect
 from millrace.connectors.jdbc.jdbc_database import Database
 from millrace.connectors.jdbc.mysql import MySqlDialect, pymysql
@@ -30,22 +30,22 @@ class Preparing(ABC):
     """What the statements are called. Names have letters, digits and hyphens."""
 
     @abstractmethod
-    def check(self, connection: Any) -> None:
+    def check(self, connection: Connection) -> None:
         """:raises RuntimeError: the server is not set up for it."""
 
     @abstractmethod
-    def begin(self, connection: Any, name: str) -> None: ...
+    def begin(self, connection: Connection, name: str) -> None: ...
 
     @abstractmethod
-    def prepare(self, connection: Any, name: str) -> None:
+    def prepare(self, connection: Connection, name: str) -> None:
         """The transaction at hand; the connection must not be used afterwards."""
 
     @abstractmethod
-    def end(self, connection: Any, name: str, how: str) -> bool:
+    def end(self, connection: Connection, name: str, how: str) -> bool:
         """COMMIT or ROLLBACK; False: no such transaction is prepared."""
 
     @abstractmethod
-    def names(self, connection: Any, prefix: str) -> list[str]:
+    def names(self, connection: Connection, prefix: str) -> list[str]:
         """Of all that are prepared and begin so."""
 
 
@@ -81,14 +81,14 @@ class XaPreparing(Preparing):
     def check(self, connection: Any) -> None:
         connection.autocommit(True)
 
-    def begin(self, connection: Any, name: str) -> None:
+    def begin(self, connection: Connection, name: str) -> None:
         _execute(connection, f"XA START '{name}'")
 
-    def prepare(self, connection: Any, name: str) -> None:
+    def prepare(self, connection: Connection, name: str) -> None:
         _execute(connection, f"XA END '{name}'")
         _execute(connection, f"XA PREPARE '{name}'")
 
-    def end(self, connection: Any, name: str, how: str) -> bool:
+    def end(self, connection: Connection, name: str, how: str) -> bool:
         until = time.monotonic() + RELEASE_SECONDS
         while True:
             try:
@@ -104,12 +104,12 @@ class XaPreparing(Preparing):
                     raise
             time.sleep(0.02)
 
-    def names(self, connection: Any, prefix: str) -> list[str]:
+    def names(self, connection: Connection, prefix: str) -> list[str]:
         found = [row[3] for row in _execute(connection, "XA RECOVER")]
         return [name for name in (_text(each) for each in found) if name.startswith(prefix)]
 
 
-def _execute(connection: Any, statement: str) -> list[Any]:
+def _execute(connection: Connection, statement: str) -> list[Any]:
     with closing(connection.cursor()) as cursor:
         cursor.execute(statement)
         return list(cursor.fetchall())

@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from millrace.connectors.dbapi import UpsertNames
+from millrace.connectors.dbapi import Connection, UpsertNames
 from millrace.connectors.jdbc.dialect import (
     ColumnFound,
     Dialect,
@@ -33,6 +33,8 @@ from millrace.relational.type_table import ByFamily, Family, conversion, family_
 from millrace.relational.types import CharType, DataType
 from millrace.relational.values import to_python
 
+Row = tuple[Any, ...]
+"""a row, or the key of one, in the form that SQLite has"""
 _MOST_PARAMETERS = 30_000
 """parameters of one statement; SQLite takes 32,766"""
 
@@ -60,7 +62,8 @@ class SqliteDialect(Dialect):
             raise ValueError(f"SQLite has no property '{next(iter(target.properties))}' here")
         if target.database in ("", ":memory:"):
             raise ValueError("a database in memory is seen by no other process: name a file")
-        return sqlite3.connect(target.database, timeout=target.timeout)
+        # A task may go on with another thread; it never uses two at a time.
+        return sqlite3.connect(target.database, timeout=target.timeout, check_same_thread=False)
 
     def is_passing(self, error: BaseException) -> bool:
         return isinstance(error, sqlite3.OperationalError) and ("locked" in str(error) or "busy" in str(error))
@@ -85,54 +88,98 @@ class SqliteDialect(Dialect):
 
     def find(
         self,
-        connection: Any,
+        connection: Connection,
         wanted: str,
         table: str,
         keys: Sequence[tuple[str, DataType]],
         values: Sequence[pa.Array],
-    ) -> list[tuple[int, tuple[Any, ...]]] | None:
-        names = ", ".join(self.name(name) for name, _ in keys)
-        kinds = [kind for _, kind in keys]
-        spelled = [conversion(kind, _SPELLINGS) for kind in kinds]
-        asked: list[tuple[Any, ...]] = []
-        for plain, written in zip(zip(*map(to_python, values, kinds)), self._rows(values, kinds)):
-            ways = [{each, *more(value)} for value, each, more in zip(plain, written, spelled)]
-            asked += itertools.product(*ways)
-        found: list[Any] = []
-        step = _MOST_PARAMETERS // len(keys)
-        with closing(connection.cursor()) as cursor:
-            for begin in range(0, len(asked), step):
-                some = asked[begin : begin + step]
-                marks = ", ".join([f"({', '.join('?' * len(keys))})"] * len(some))
-                query = f"SELECT {wanted}, {names} FROM {table} WHERE ({names}) IN (VALUES {marks})"
-                cursor.execute(query, [value for row in some for value in row])
-                found += cursor.fetchall()
+    ) -> list[tuple[int, Row]] | None:
+        names, kinds = [name for name, _ in keys], [kind for _, kind in keys]
+        asked = [way for ways in self._spelled(values, kinds) for way in ways]
+        found = self._having(connection, table, names, asked, f"{wanted}, ")
         return rows_by_key(found, keys, values)
 
-    def columns_of(self, rows: Sequence[tuple[Any, ...]], kinds: Sequence[DataType]) -> list[list[Any]]:
+    def columns_of(self, rows: Sequence[Row], kinds: Sequence[DataType]) -> list[list[Any]]:
         return columns_of(rows, kinds)
 
     def append(
-        self, connection: Any, shape: TableShape, columns: Sequence[pa.Array], kinds: Sequence[DataType]
+        self, connection: Connection, shape: TableShape, columns: Sequence[pa.Array], kinds: Sequence[DataType]
     ) -> None:
         self._many(connection, self._names(shape).insert("?" * len(columns)), columns, kinds)
 
     def upsert(
-        self, connection: Any, shape: TableShape, columns: Sequence[pa.Array], kinds: Sequence[DataType]
+        self, connection: Connection, shape: TableShape, columns: Sequence[pa.Array], kinds: Sequence[DataType]
     ) -> None:
-        self._many(connection, self._names(shape).on_conflict("?" * len(columns)), columns, kinds)
+        places = shape.key_places
+        keys, key_kinds = [columns[place] for place in places], [kinds[place] for place in places]
+        stored = self._stored(connection, shape, keys, key_kinds)
+        rows = self._rows(columns, kinds)
+        for number, row in enumerate(rows) if stored else ():
+            key = tuple(row[place] for place in places)
+            known = dict(zip(places, stored.get(key, key)))
+            rows[number] = tuple(known.get(place, value) for place, value in enumerate(row))
+        with closing(connection.cursor()) as cursor:
+            cursor.executemany(self._names(shape).on_conflict("?" * len(columns)), rows)
 
-    def delete(self, connection: Any, shape: TableShape, keys: Sequence[pa.Array], kinds: Sequence[DataType]) -> None:
-        self._many(connection, self._names(shape).delete("?" * len(keys)), keys, kinds)
+    def delete(
+        self, connection: Connection, shape: TableShape, keys: Sequence[pa.Array], kinds: Sequence[DataType]
+    ) -> None:
+        asked = [way for ways in self._spelled(keys, kinds) for way in ways]
+        with closing(connection.cursor()) as cursor:
+            cursor.executemany(self._names(shape).delete("?" * len(keys)), asked)
+
+    def _stored(
+        self, connection: Connection, shape: TableShape, keys: Sequence[pa.Array], kinds: Sequence[DataType]
+    ) -> dict[Row, Row]:
+        """key as we write it -> the same key as its row has it, where that differs"""
+        spelled = self._spelled(keys, kinds)
+        if all(len(ways) == 1 for ways in spelled):
+            return {}
+        asked = [way for ways in spelled for way in ways]
+        rows = self._having(connection, self.table(shape.table), shape.keys, asked)
+        written = dict(zip(zip(*map(to_python, keys, kinds)), self._rows(keys, kinds)))
+        found = {written[key]: row for key, row in zip(zip(*columns_of(rows, kinds)), rows) if key in written}
+        same = {tuple(row) for row in rows}
+        return {key: tuple(row) for key, row in found.items() if key not in same}
+
+    def _spelled(self, keys: Sequence[pa.Array], kinds: Sequence[DataType]) -> list[list[Row]]:
+        """Of each key all ways in which its row may have it, the first one as we write it."""
+        others = [conversion(kind, _SPELLINGS) for kind in kinds]
+        found = []
+        for plain, written in zip(zip(*map(to_python, keys, kinds)), self._rows(keys, kinds)):
+            ways = [[each, *({*(more(value) or ())} - {each})] for value, each, more in zip(plain, written, others)]
+            found.append(list(itertools.product(*ways)))
+        return found
+
+    def _having(
+        self, connection: Connection, table: str, names: Sequence[str], asked: Sequence[Row], more: str = ""
+    ) -> list[Row]:
+        """The key columns of the rows that have one of these keys, exactly as written.
+
+        :param more: columns that are selected before them.
+        """
+        found: list[Row] = []
+        key = ", ".join(map(self.name, names))
+        step = _MOST_PARAMETERS // len(names)
+        with closing(connection.cursor()) as cursor:
+            for begin in range(0, len(asked), step):
+                some = asked[begin : begin + step]
+                marks = ", ".join([f"({', '.join('?' * len(names))})"] * len(some))
+                query = f"SELECT {more}{key} FROM {table} WHERE ({key}) IN (VALUES {marks})"
+                cursor.execute(query, [value for row in some for value in row])
+                found += cursor.fetchall()
+        return found
 
     def _names(self, shape: TableShape) -> UpsertNames:
         return UpsertNames(self.table(shape.table), [*map(self.name, shape.columns)], [*map(self.name, shape.keys)])
 
-    def _many(self, connection: Any, statement: str, columns: Sequence[pa.Array], kinds: Sequence[DataType]) -> None:
+    def _many(
+        self, connection: Connection, statement: str, columns: Sequence[pa.Array], kinds: Sequence[DataType]
+    ) -> None:
         with closing(connection.cursor()) as cursor:
             cursor.executemany(statement, self._rows(columns, kinds))
 
-    def _rows(self, columns: Sequence[pa.Array], kinds: Sequence[DataType]) -> list[tuple[Any, ...]]:
+    def _rows(self, columns: Sequence[pa.Array], kinds: Sequence[DataType]) -> list[Row]:
         made = []
         for column, kind in zip(columns, kinds):
             convert = conversion(kind, _TO_DRIVER)
@@ -210,25 +257,25 @@ def sqlite_type(native: str) -> DataType:
 
 
 class SqliteMetadata(Metadata):
-    def databases(self, connection: Any) -> list[str]:
+    def databases(self, connection: Connection) -> list[str]:
         return ["main"]
 
-    def tables(self, connection: Any) -> list[str]:
+    def tables(self, connection: Connection) -> list[str]:
         query = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite_%' ORDER BY 1"
         return [name for (name,) in query_rows(connection, query)]
 
-    def columns(self, connection: Any, table: str) -> list[ColumnFound]:
+    def columns(self, connection: Connection, table: str) -> list[ColumnFound]:
         found = query_rows(connection, 'SELECT name, type, "notnull", pk FROM pragma_table_info(?) ORDER BY cid', table)
         return [
             ColumnFound(name, native, sqlite_type(native).not_null() if required or key else sqlite_type(native))
             for name, native, required, key in found
         ]
 
-    def key(self, connection: Any, table: str) -> KeyFound | None:
+    def key(self, connection: Connection, table: str) -> KeyFound | None:
         found = query_rows(connection, "SELECT name FROM pragma_table_info(?) WHERE pk > 0 ORDER BY pk", table)
         return KeyFound("PRIMARY", tuple(name for (name,) in found)) if found else None
 
-    def rows(self, connection: Any, table: str) -> int | None:
+    def rows(self, connection: Connection, table: str) -> int | None:
         if not query_rows(connection, "SELECT 1 FROM sqlite_master WHERE name = 'sqlite_stat1'"):
             return None  # ANALYZE has never run
         found = query_rows(connection, "SELECT stat FROM sqlite_stat1 WHERE tbl = ? AND stat IS NOT NULL", table)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from millrace.common.source import Boundedness, Source, SourceEvent, SourceReaderContext, SplitEnumeratorContext
+from millrace.common.typeinfo import TypeInformation
 from millrace.connectors.kafka.dynamic_kafka_enumerator import (
     Discovered,
     DynamicEnumerator,
@@ -217,7 +218,7 @@ class DynamicKafkaSource(Source[T, DynamicSplit], Generic[T]):
     def create_reader(self, context: SourceReaderContext) -> DynamicReader:
         return DynamicReader(self, context)
 
-    def get_produced_type(self) -> Any:
+    def get_produced_type(self) -> TypeInformation | None:
         return self.decoder.produced_type()
 
 

@@ -47,7 +47,7 @@ class KafkaSplitReader(SplitReader[T, KafkaSplit], Generic[T]):
         self._splits: dict[tuple[str, int], KafkaSplit] = {}
         self._empty: list[KafkaSplit] = []
         """splits that end where they begin"""
-        self._told: set[str] = set()
+        self._logged: set[str] = set()
 
     def _on_error(self, error: Any) -> None:
         if error.fatal() or error.code() == self._library.KafkaError._AUTHENTICATION:
@@ -103,8 +103,8 @@ class KafkaSplitReader(SplitReader[T, KafkaSplit], Generic[T]):
             return split is not None and split.stop is not None and message.offset() >= split.stop
         if error.code() in (codes.UNKNOWN_TOPIC_OR_PART, codes._UNKNOWN_PARTITION, codes._UNKNOWN_TOPIC):
             text = f"topic {message.topic()!r}, partition {message.partition()}: {error.str()}"
-            if text not in self._told:
-                self._told.add(text)
+            if text not in self._logged:
+                self._logged.add(text)
                 logger.warning("%s; it is read again should it come back", text)
             return False
         if error.code() == codes._AUTO_OFFSET_RESET:

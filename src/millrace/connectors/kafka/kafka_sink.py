@@ -17,7 +17,6 @@ from typing import Any, Generic, TypeVar
 
 from millrace.common.restart_strategy import SuppressRestartsException
 from millrace.common.sink import Committer, Sink, SinkWriter, WriterInitContext
-from millrace.connectors.kafka.kafka_admin import COMMITTED, ONGOING, Refused, Transactions
 from millrace.connectors.kafka.kafka_records import ProducerRecord, RecordSerializer
 from millrace.connectors.kafka.kafka_settings import (
     ClientBuilder,
@@ -26,6 +25,7 @@ from millrace.connectors.kafka.kafka_settings import (
     kafka_python,
     reaching,
 )
+from millrace.connectors.kafka.kafka_transactions import COMMITTED, ONGOING, Refused, Transaction, Transactions
 from millrace.connectors.kafka.kafka_writers import (
     KafkaCommittable,
     PlainWriter,
@@ -212,7 +212,7 @@ class KafkaCommitter(Committer[KafkaCommittable]):
             return each
         if found is not None and (found.state, found.begun) == (COMMITTED, each.begun):
             return each  # an earlier try of this checkpoint came that far
-        self._take_back(each.transactional_id, each.producer_id, each.epoch)
+        self._take_back([each])
         logger.warning("transaction %s came too near to its time-out: its records are written again", each)
         parts = parts_of(self._transactions, each)
         name = f"{each.transactional_id}a"
@@ -223,7 +223,13 @@ class KafkaCommitter(Committer[KafkaCommittable]):
         return KafkaCommittable(name, made.producer_id, made.epoch, made.begun, partitions, each.records)
 
     def commit(self, committables: Sequence[KafkaCommittable]) -> None:
-        lost = {each: parts_of(self._transactions, each) for each in committables if not self._committed(each)}
+        refused = self._transactions.end_all(committables, True)
+        over = [
+            committables[index]
+            for index, refusal in refused.items()
+            if not self._was_committed(committables[index], refusal)
+        ]
+        lost = {each: parts_of(self._transactions, each) for each in over}
         if not lost:
             return
         if self._properties.get(ON_LOST, "fail").lower() != "replay":
@@ -241,21 +247,16 @@ class KafkaCommitter(Committer[KafkaCommittable]):
         sending.producer.commit_transaction(self._deadline)
         sending.producer.close()
 
-    def _committed(self, each: KafkaCommittable) -> bool:
-        try:
-            self._transactions.end(each.transactional_id, each.producer_id, each.epoch, True)
-            return True
-        except Refused as refusal:
-            found = self._transactions.settled(each.transactional_id)
-            if found is None:
-                logger.error("%s is not known to Kafka any more (%s)", each.transactional_id, refusal.code)
-                return False
-            # Its id is used again only after it was committed; if it is the last one of its id, its state tells.
-            return found.begun != each.begun or found.state == COMMITTED
+    def _was_committed(self, each: KafkaCommittable, refusal: Refused) -> bool:
+        found = self._transactions.settled(each.transactional_id)
+        if found is None:
+            logger.error("%s is not known to Kafka any more (%s)", each.transactional_id, refusal.code)
+            return False
+        # Its id is used again only after it was committed; if it is the last one of its id, its state tells.
+        return found.begun != each.begun or found.state == COMMITTED
 
     def abort(self, committables: Sequence[KafkaCommittable]) -> None:
-        for each in committables:
-            self._take_back(each.transactional_id, each.producer_id, each.epoch)
+        self._take_back(committables)
 
     def recover(self, job_id: str, committables: Sequence[KafkaCommittable], states: Sequence[Any]) -> None:
         self._abort_others(f"{self._prefix}{job_id}-", committables, lambda name: True)
@@ -277,15 +278,12 @@ class KafkaCommitter(Committer[KafkaCommittable]):
         # An id alone says nothing: it is used again for the transactions of later epochs.
         kept = {(each.transactional_id, each.begun) for each in committables}
         open_ = [name for name in self._transactions.of_prefix(prefix) if is_left(name)]
-        for name, found in self._transactions.describe(open_).items():
-            if (name, found.begun) not in kept:
-                self._take_back(name, found.producer_id, found.epoch)
+        found = self._transactions.describe(open_).values()
+        self._take_back([each for each in found if (each.transactional_id, each.begun) not in kept])
 
-    def _take_back(self, name: str, producer_id: int, epoch: int) -> None:
-        try:
-            self._transactions.end(name, producer_id, epoch, False)
-        except Refused as refusal:
-            logger.info("transaction %s was over already: %s", name, refusal.code)
+    def _take_back(self, transactions: Sequence[Transaction]) -> None:
+        for index, refusal in self._transactions.end_all(transactions, False).items():
+            logger.info("transaction %s was over already: %s", transactions[index].transactional_id, refusal.code)
 
     def close(self) -> None:
         self._transactions.close()

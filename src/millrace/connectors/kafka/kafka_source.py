@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from millrace.common.serialization import DeserializationSchema
 from millrace.common.source import Boundedness, Source, SourceReaderContext, SplitEnumerator, SplitEnumeratorContext
+from millrace.common.typeinfo import TypeInformation
+from millrace.connectors.generated_sources import RateLimiterStrategy
 from millrace.connectors.kafka.kafka_admin import Cluster
 from millrace.connectors.kafka.kafka_offsets import (
     KafkaOffsetResetStrategy,
@@ -31,7 +33,7 @@ from millrace.connectors.kafka.kafka_records import (
     WholeRecords,
 )
 from millrace.connectors.kafka.kafka_settings import ClientBuilder, client_settings
-from millrace.connectors.source_base import Pace, RateLimiterStrategy
+from millrace.connectors.source_base import Pace
 from millrace.connectors.split_reader import SourceReaderBase
 from millrace.util.threads import JobThread
 
@@ -388,7 +390,7 @@ class KafkaSource(Source[T, KafkaSplit], Generic[T]):
             decoder = DeadLetters(decoder, self.dead_letters, self.properties)
         return KafkaReader(settings, decoder, self.commits, share)
 
-    def get_produced_type(self) -> Any:
+    def get_produced_type(self) -> TypeInformation | None:
         return self.decoder.produced_type()
 
     def for_readers(self) -> KafkaSource[T]:

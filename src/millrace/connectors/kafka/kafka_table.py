@@ -30,7 +30,7 @@ from millrace.connectors.kafka.kafka_table_options import (
     layout_of,
 )
 from millrace.connectors.kafka.kafka_table_source import KafkaTableSource, Topic
-from millrace.connectors.tables.table_declaration import Format, check_writable
+from millrace.connectors.tables.table_declaration import Format
 from millrace.formats.tables.format_options import format_names
 from millrace.relational.rows import Rows
 from millrace.relational.sources import UPSERT, EncodingFormat, TableContext, TableFactory, TableSink, TableSource
@@ -135,6 +135,7 @@ class KafkaFactory(TableFactory):
     """Every record is a row, or a change of a changelog format. Options are Flink's."""
 
     identifier = "kafka"
+    extra = "kafka"
     required = (BOOTSTRAP,)
 
     @property
@@ -190,6 +191,7 @@ class UpsertKafkaFactory(TableFactory):
     """A record is the newest content of the row that its key names; without value it deletes the row."""
 
     identifier = "upsert-kafka"
+    extra = "kafka"
     required = (BOOTSTRAP, "topic", "key.format", "value.format")
 
     @property
@@ -276,7 +278,7 @@ def _target(options: KafkaOptions, table: TableContext) -> str | None:
 
 def _written(table: TableContext) -> dict[str, int]:
     """The metadata columns of what is written, behind the physical ones."""
-    check_writable(table, WRITABLE)
+    table.check_writable(WRITABLE)
     return {key: len(table.columns) + place for place, (_, key, _) in enumerate(table.metadata)}
 
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from millrace.common.sink import SinkWriter, SinkWriterContext
-from millrace.connectors.kafka.kafka_admin import COMMITTED, ONGOING, Described, Transactions
 from millrace.connectors.kafka.kafka_records import ProducerRecord, RecordSerializer
 from millrace.connectors.kafka.kafka_settings import client_log, confluent_kafka
+from millrace.connectors.kafka.kafka_transactions import COMMITTED, ONGOING, Described, Partition, Transactions
 from millrace.util.threads import JobPool
 
 _ROOM_SECONDS = 0.1
@@ -338,8 +338,7 @@ class TransactionalWriter(SinkWriter[T], Generic[T]):
         opened = self._open
         if opened is None or not opened.records:
             return []  # one without records goes on to the next epoch
-        found = self._ongoing(opened.transactional_id)
-        first = self._transactions.began_at(found.producer_id, found.partitions)
+        found, first = self._ongoing(opened.transactional_id)
         if -1 in first.values():
             # Brokers may not say it to this user. Or it is over by now, and must not count as prepared.
             self._ongoing(opened.transactional_id)
@@ -353,14 +352,14 @@ class TransactionalWriter(SinkWriter[T], Generic[T]):
         self._next = self._thread.submit(self._make)
         return [made]
 
-    def _ongoing(self, name: str) -> Described:
-        found = self._transactions.describe([name]).get(name)
+    def _ongoing(self, name: str) -> tuple[Described, dict[Partition, int]]:
+        found, first = self._transactions.prepared(name)
         if found is None or found.state != ONGOING:
             raise ConnectionError(
                 f"transaction {name} is {'gone' if found is None else found.state} before its epoch ended: its time "
                 "('transaction.timeout.ms') must be longer than an epoch with its checkpoint takes"
             )
-        return found
+        return found, first
 
     def snapshot_state(self, checkpoint_id: int) -> list[WriterIds]:
         return [WriterIds(f"{self._prefix}-")]

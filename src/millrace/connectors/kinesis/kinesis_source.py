@@ -223,7 +223,7 @@ class KinesisStreamsSource(Source[Any, ShardSplit]):
     def create_reader(self, context: SourceReaderContext) -> SourceReader[Any, ShardSplit]:
         return ShardsReader(self, context)
 
-    def get_produced_type(self) -> Any:
+    def get_produced_type(self) -> TypeInformation | None:
         return self.decoder.produced_type()
 
 

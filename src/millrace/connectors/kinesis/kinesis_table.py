@@ -56,6 +56,7 @@ class KinesisFactory(MessageTableFactory):
     and changes nothing."""
 
     identifier = "kinesis"
+    extra = "kinesis"
     required: tuple[str, ...] = ("stream.arn", "aws.region", "format")
     common: tuple[str, ...] = _AWS
     reading: tuple[str, ...] = (
@@ -142,6 +143,7 @@ class FirehoseFactory(MessageTableFactory):
     """A delivery stream as a table that is written."""
 
     identifier = "aws-kinesis-firehose"
+    extra = "kinesis"
     required = ("delivery-stream", "aws.region", "format")
     common: tuple[str, ...] = _AWS
     writing = _SINK

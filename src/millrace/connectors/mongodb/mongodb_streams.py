@@ -10,6 +10,7 @@ from enum import Enum
 from typing import Any
 
 from millrace.common.sink import Sink, SinkWriter, WriterInitContext
+from millrace.common.typeinfo import TypeInformation
 from millrace.connectors.dbapi import Change
 from millrace.connectors.mongodb.mongodb_collection import (
     Collection,
@@ -53,7 +54,7 @@ class MongoDeserializationSchema(ABC):
     def deserialize(self, document: dict[str, Any]) -> Any:
         """The element of a document."""
 
-    def get_produced_type(self) -> Any:
+    def get_produced_type(self) -> TypeInformation | None:
         """None: any Python object."""
         return None
 
@@ -80,7 +81,9 @@ class MongoSource(PartsSource[Any, MongoPart]):
     >>> source = builder.set_deserialization_schema(lambda document: document["name"]).build()
     """
 
-    def __init__(self, collection: Collection, reading: Reading, convert: Callable[[Any], Any], produced: Any) -> None:
+    def __init__(
+        self, collection: Collection, reading: Reading, convert: Callable[[Any], Any], produced: TypeInformation | None
+    ) -> None:
         self._collection = collection
         self._reading = reading
         self._convert = convert
@@ -91,7 +94,7 @@ class MongoSource(PartsSource[Any, MongoPart]):
         """Begins a source; ``build()`` ends it."""
         return MongoSourceBuilder()
 
-    def get_produced_type(self) -> Any:
+    def get_produced_type(self) -> TypeInformation | None:
         return self._produced
 
     def parts(self) -> list[MongoPart]:

@@ -185,6 +185,7 @@ BUFFERING = Buffering(max_rows=1000)
 
 class MongoFactory(TableFactory):
     identifier = "mongodb"
+    extra = "mongodb"
     required = ("uri", "database", "collection")
     optional = (*SCAN, *LOOKUP, "lookup.retry.interval", *SINK, *WRITING)
 

@@ -11,6 +11,7 @@ from urllib.parse import unquote, urlsplit
 from millrace.common.serialization import DeserializationSchema, SerializationSchema
 from millrace.common.sink import Sink, SinkWriter, WriterInitContext
 from millrace.common.source import Boundedness, Source, SourceReader, SourceReaderContext, SplitEnumeratorContext
+from millrace.common.typeinfo import TypeInformation
 from millrace.connectors.messages import (
     AcknowledgedReader,
     AcknowledgingSplitReader,
@@ -199,7 +200,7 @@ class MqttSource(Source[Any, ConsumerSplit]):
     def create_reader(self, context: SourceReaderContext) -> SourceReader[Any, ConsumerSplit]:
         return AcknowledgedReader(lambda: MqttSplitReader(self))
 
-    def get_produced_type(self) -> Any:
+    def get_produced_type(self) -> TypeInformation | None:
         return self.decoder.produced_type()
 
 

@@ -19,6 +19,7 @@ class MqttFactory(MessageTableFactory):
     ``'qos'``: 1 unless it is set."""
 
     identifier = "mqtt"
+    extra = "mqtt"
     required = ("url", "topic", "format")
     common = ("qos",)
     reading = ("client-id",)

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from millrace.common.serialization import DeserializationSchema, SerializationSchema
 from millrace.common.sink import Sink, SinkWriter, WriterInitContext
 from millrace.common.source import Boundedness, Source, SourceReader, SourceReaderContext, SplitEnumeratorContext
+from millrace.common.typeinfo import TypeInformation
 from millrace.connectors.messages import (
     Message,
     MessageDecoder,
@@ -220,7 +221,7 @@ class JetStreamSource(Source[Any, SubjectSplit]):
     def create_reader(self, context: SourceReaderContext) -> SourceReader[Any, SubjectSplit]:
         return SourceReaderBase(lambda: JetStreamReader(self))
 
-    def get_produced_type(self) -> Any:
+    def get_produced_type(self) -> TypeInformation | None:
         return self.decoder.produced_type()
 
 

@@ -20,6 +20,7 @@ class NatsFactory(MessageTableFactory):
     semicolons), or where it is written; ``'credentials-file'``."""
 
     identifier = "nats"
+    extra = "nats"
     required = ("servers", "format")
     common = ("subject", "credentials-file")
     reading = ("stream", "scan.startup.mode", "scan.bounded", "scan.keep-on-trimmed")

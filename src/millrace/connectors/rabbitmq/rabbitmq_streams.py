@@ -11,6 +11,7 @@ from typing import Any
 from millrace.common.serialization import DeserializationSchema, SerializationSchema
 from millrace.common.sink import Sink, SinkWriter, WriterInitContext
 from millrace.common.source import Boundedness, Source, SourceReader, SourceReaderContext, SplitEnumeratorContext
+from millrace.common.typeinfo import TypeInformation
 from millrace.connectors.messages import (
     AcknowledgedReader,
     AcknowledgingSplitReader,
@@ -280,7 +281,7 @@ class RMQSource(Source[Any, ConsumerSplit]):
     def create_reader(self, context: SourceReaderContext) -> SourceReader[Any, ConsumerSplit]:
         return AcknowledgedReader(lambda: RMQSplitReader(self._config, self._queue, self._by_id, self._decoder))
 
-    def get_produced_type(self) -> Any:
+    def get_produced_type(self) -> TypeInformation | None:
         return self._decoder.produced_type()
 
     def __repr__(self) -> str:

@@ -20,6 +20,7 @@ class RabbitMQFactory(MessageTableFactory):
     ``'scan.correlation-ids'`` = 'true': messages have ids, and each counts once."""
 
     identifier = "rabbitmq"
+    extra = "rabbitmq"
     required = ("hostname", "queue", "format")
     common = ("port", "virtual-host", "username", "password")
     reading = ("scan.correlation-ids", "scan.prefetch-count")

@@ -220,19 +220,19 @@ class Retrying:
                 return work(self._client)
             except library.AuthenticationError as error:
                 self.close()
-                raise ConnectionError(self._told(error)) from error
+                raise ConnectionError(self._message(error)) from error
             except passing as error:
                 self.close()
                 if attempt == self._retries:
-                    raise ConnectionError(self._told(error)) from error
-                logger.warning("%s; trying again", self._told(error))
+                    raise ConnectionError(self._message(error)) from error
+                logger.warning("%s; trying again", self._message(error))
                 time.sleep(PAUSE_SECONDS * (attempt + 1))
             except library.RedisError as error:
                 self.close()
-                raise RuntimeError(self._told(error)) from error
+                raise RuntimeError(self._message(error)) from error
         raise AssertionError("not reached")
 
-    def _told(self, error: Exception) -> str:
+    def _message(self, error: Exception) -> str:
         return f"{self._what} at {self._place}: {mask_text(str(error)) or type(error).__name__}"
 
     def close(self) -> None:

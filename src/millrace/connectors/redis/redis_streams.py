@@ -14,6 +14,7 @@ from typing import Any
 from millrace.common.serialization import DeserializationSchema, SerializationSchema
 from millrace.common.sink import Sink, SinkWriter, WriterInitContext
 from millrace.common.source import Boundedness, Source, SourceReader, SourceReaderContext, SplitEnumeratorContext
+from millrace.common.typeinfo import TypeInformation
 from millrace.connectors.messages import (
     Message,
     MessageDecoder,
@@ -148,7 +149,7 @@ class RedisStreamSource(Source[Any, StreamSplit]):
         """What reads entries of the server's streams."""
         return lambda: StreamSplitReader(self)
 
-    def get_produced_type(self) -> Any:
+    def get_produced_type(self) -> TypeInformation | None:
         return self.decoder.produced_type()
 
 
@@ -378,7 +379,7 @@ class RedisPubSubSource(Source[Any, ChannelSplit]):
     def create_reader(self, context: SourceReaderContext) -> SourceReader[Any, ChannelSplit]:
         return SourceReaderBase(lambda: ChannelReader(self))
 
-    def get_produced_type(self) -> Any:
+    def get_produced_type(self) -> TypeInformation | None:
         return self.decoder.produced_type()
 
 

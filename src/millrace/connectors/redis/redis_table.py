@@ -231,6 +231,7 @@ class RedisFactory(TableFactory):
     ``'url'`` or ``'host'`` is the server."""
 
     identifier = "redis"
+    extra = "redis"
     required = ("command",)
 
     @property
@@ -307,6 +308,7 @@ class RedisStreamFactory(MessageTableFactory):
     unless it is set, ``*`` for all fields as a JSON object."""
 
     identifier = "redis-stream"
+    extra = "redis"
     required = ("url", "stream", "format")
     common = ("field",)
     reading = ("scan.startup.mode", "scan.bounded", "scan.keep-on-trimmed")
@@ -346,6 +348,7 @@ class RedisPubSubFactory(MessageTableFactory):
     """``'url'``, ``'channel'`` (several with semicolons; patterns): what is published while the job runs."""
 
     identifier = "redis-pubsub"
+    extra = "redis"
     required = ("url", "channel", "format")
     readable = {"channel": t.string()}
     writable = ("channel",)

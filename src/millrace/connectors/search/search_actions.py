@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from millrace.connectors.search.search_documents import IndexName, key_texts
 from millrace.connectors.search.search_sink import Encoder
 from millrace.formats.tables.json_format import JsonTexts
-from millrace.formats.tables.text_columns import SQL
+from millrace.formats.text_columns import SQL
 from millrace.relational.rows import Rows, concat
 from millrace.relational.sources import EncodingFormat
 from millrace.relational.type_table import Family, family_of

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from millrace.connectors.search.search_source import Hit
 from millrace.connectors.tables.table_declaration import MetadataColumn
-from millrace.formats.tables.text_columns import float_texts
+from millrace.formats.text_columns import float_texts
 from millrace.relational.functions.time_formatting import formatter, strftime
 from millrace.relational.rex import Schema
 from millrace.relational.rows import Rows, record_batch

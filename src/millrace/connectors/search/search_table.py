@@ -258,6 +258,8 @@ class SearchFactory(TableFactory):
     :cvar dialect: of the servers.
     """
 
+    extra = "search"
+
     dialect: Dialect
     required = ("hosts", "index")
     optional = (*COMMON, *SINK, *SCAN, *LOOKUP)
@@ -310,6 +312,7 @@ class Elasticsearch6Factory(TableFactory):
     """Refused by name."""
 
     identifier = "elasticsearch-6"
+    extra = "search"
     hands_on = True
 
     def source(self, table: TableContext) -> TableSource:

@@ -18,11 +18,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from millrace.common.config_values import to_duration
+from millrace.common.configuration import to_duration
 from millrace.common.source import Source
-from millrace.connectors.generated_sources import DataGeneratorSource, GeneratorFunction
-from millrace.connectors.source_base import RateLimiterStrategy
-from millrace.connectors.tables.table_declaration import check_readable
+from millrace.connectors.generated_sources import DataGeneratorSource, GeneratorFunction, RateLimiterStrategy
 from millrace.relational import types as t
 from millrace.relational.rex import Rex
 from millrace.relational.rows import Rows, record_batch
@@ -110,7 +108,7 @@ def generator(data_type: DataType, options: Mapping[str, str], where: str) -> Ge
     return made
 
 
-def _values(data_type: DataType, options: Mapping[str, str], length: int, random: Any) -> pa.Array:
+def _values(data_type: DataType, options: Mapping[str, str], length: int, random: np.random.Generator) -> pa.Array:
     make = _MAKERS.get(family_of(data_type))
     if make is None:
         raise NotImplementedError(f"datagen makes no values of {data_type}: compute the column of another one")
@@ -118,18 +116,20 @@ def _values(data_type: DataType, options: Mapping[str, str], length: int, random
     return found
 
 
-def _bool(data_type: DataType, options: Mapping[str, str], length: int, random: Any) -> pa.Array:
+def _bool(data_type: DataType, options: Mapping[str, str], length: int, random: np.random.Generator) -> pa.Array:
     return pa.array(random.random(length) < 0.5)
 
 
-def _integers(data_type: t.IntegralType, options: Mapping[str, str], length: int, random: Any) -> pa.Array:
+def _integers(
+    data_type: t.IntegralType, options: Mapping[str, str], length: int, random: np.random.Generator
+) -> pa.Array:
     limit = 2 ** (data_type.bits - 1)
     low, high = int(options.get("min", -limit)), int(options.get("max", limit - 1))
     numbers = random.integers(low, high, length, dtype=np.int64, endpoint=True)
     return pa.array(numbers).cast(arrow_type(data_type))
 
 
-def _floats(data_type: DataType, options: Mapping[str, str], length: int, random: Any) -> pa.Array:
+def _floats(data_type: DataType, options: Mapping[str, str], length: int, random: np.random.Generator) -> pa.Array:
     bounds = _BOUNDS[arrow_type(data_type)]
     low, high = float(options.get("min", bounds[0])), float(options.get("max", bounds[1]))
     share = random.random(length)
@@ -137,7 +137,9 @@ def _floats(data_type: DataType, options: Mapping[str, str], length: int, random
     return pa.array(low * (1 - share) + high * share).cast(arrow_type(data_type), safe=False)
 
 
-def _decimals(data_type: t.DecimalType, options: Mapping[str, str], length: int, random: Any) -> pa.Array:
+def _decimals(
+    data_type: t.DecimalType, options: Mapping[str, str], length: int, random: np.random.Generator
+) -> pa.Array:
     unit = Decimal(1).scaleb(-data_type.scale)
     limit = Decimal(10) ** (data_type.precision - data_type.scale) - unit
     low, high = Decimal(options.get("min", -limit)), Decimal(options.get("max", limit))
@@ -145,7 +147,7 @@ def _decimals(data_type: t.DecimalType, options: Mapping[str, str], length: int,
     return pa.array(values, arrow_type(data_type))
 
 
-def _lengths(options: Mapping[str, str], default: int, length: int, random: Any) -> Any:
+def _lengths(options: Mapping[str, str], default: int, length: int, random: np.random.Generator) -> Any:
     size = int(options.get("length", default))
     if options.get("var-len", "false").lower() == "true":
         return random.integers(1, size, length, endpoint=True)
@@ -156,21 +158,23 @@ def _offsets(lengths: Any) -> Any:
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
 
 
-def _texts(data_type: t.VarCharType, options: Mapping[str, str], length: int, random: Any) -> pa.Array:
+def _texts(data_type: t.VarCharType, options: Mapping[str, str], length: int, random: np.random.Generator) -> pa.Array:
     default = _LENGTH if data_type.length == t.MAX_LENGTH else data_type.length
     offsets = _offsets(_lengths(options, default, length, random))
     characters = _HEX[random.integers(0, 16, int(offsets[-1]))]
     return pa.StringArray.from_buffers(length, pa.py_buffer(offsets.tobytes()), pa.py_buffer(characters.tobytes()))
 
 
-def _bytes(data_type: t.VarBinaryType, options: Mapping[str, str], length: int, random: Any) -> pa.Array:
+def _bytes(
+    data_type: t.VarBinaryType, options: Mapping[str, str], length: int, random: np.random.Generator
+) -> pa.Array:
     default = _LENGTH if data_type.length == t.MAX_LENGTH else data_type.length
     offsets = _offsets(_lengths(options, default, length, random))
     content = random.bytes(int(offsets[-1]))
     return pa.Array.from_buffers(pa.binary(), length, [None, pa.py_buffer(offsets.tobytes()), pa.py_buffer(content)])
 
 
-def _moments(data_type: DataType, options: Mapping[str, str], length: int, random: Any) -> pa.Array:
+def _moments(data_type: DataType, options: Mapping[str, str], length: int, random: np.random.Generator) -> pa.Array:
     """Now, or up to max-past before: the one thing that is not the same in every run."""
     past = to_duration(options.get("max-past", "0 s")).to_millis() * 1000
     now = time.time_ns() // 1000
@@ -179,19 +183,19 @@ def _moments(data_type: DataType, options: Mapping[str, str], length: int, rando
     return pa.array(micros // digits * digits).cast(arrow_type(data_type))
 
 
-def _days(data_type: DataType, options: Mapping[str, str], length: int, random: Any) -> pa.Array:
+def _days(data_type: DataType, options: Mapping[str, str], length: int, random: np.random.Generator) -> pa.Array:
     past = to_duration(options.get("max-past", "0 s")).to_millis() // 86_400_000
     today = time.time_ns() // 86_400_000_000_000
     days = today - random.integers(0, past, length, endpoint=True)
     return pa.array(days.astype(np.int32)).cast(pa.date32())
 
 
-def _times(data_type: t.TimeType, options: Mapping[str, str], length: int, random: Any) -> pa.Array:
+def _times(data_type: t.TimeType, options: Mapping[str, str], length: int, random: np.random.Generator) -> pa.Array:
     unit = 10 ** max(0, 6 - data_type.precision)
     return pa.array(random.integers(0, 86_400_000_000, length) // unit * unit).cast(pa.time64("us"))
 
 
-def _spans(data_type: DataType, options: Mapping[str, str], length: int, random: Any) -> pa.Array:
+def _spans(data_type: DataType, options: Mapping[str, str], length: int, random: np.random.Generator) -> pa.Array:
     low, high = int(options.get("min", 0)), int(options.get("max", 120))
     numbers = random.integers(low, high, length, dtype=np.int64, endpoint=True)
     if family_of(data_type) is Family.MONTHS:
@@ -203,13 +207,15 @@ def _inner(options: Mapping[str, str], name: str) -> dict[str, str]:
     return {key.removeprefix(f"{name}."): value for key, value in options.items() if key.startswith(f"{name}.")}
 
 
-def _arrays(data_type: t.ArrayType, options: Mapping[str, str], length: int, random: Any) -> pa.Array:
+def _arrays(data_type: t.ArrayType, options: Mapping[str, str], length: int, random: np.random.Generator) -> pa.Array:
     offsets = _offsets(_lengths(options, _PARTS, length, random))
     values = _values(data_type.element_type, _inner(options, "element"), int(offsets[-1]), random)
     return pa.ListArray.from_arrays(pa.array(offsets), values)
 
 
-def _maps(data_type: t.MapType | t.MultisetType, options: Mapping[str, str], length: int, random: Any) -> pa.Array:
+def _maps(
+    data_type: t.MapType | t.MultisetType, options: Mapping[str, str], length: int, random: np.random.Generator
+) -> pa.Array:
     multiset = isinstance(data_type, t.MultisetType)
     offsets = _offsets(_lengths(options, _PARTS, length, random))
     count = int(offsets[-1])
@@ -222,7 +228,7 @@ def _maps(data_type: t.MapType | t.MultisetType, options: Mapping[str, str], len
     return pa.MapArray.from_arrays(pa.array(offsets), keys, items)
 
 
-def _rows(data_type: t.RowType, options: Mapping[str, str], length: int, random: Any) -> pa.Array:
+def _rows(data_type: t.RowType, options: Mapping[str, str], length: int, random: np.random.Generator) -> pa.Array:
     parts = [_values(each.data_type, _inner(options, each.name), length, random) for each in data_type]
     return pa.StructArray.from_arrays(parts, data_type.names)
 
@@ -298,7 +304,7 @@ class DatagenFactory(TableFactory):
     optional = ("number-of-rows", "rows-per-second", "seed", "fields.", "scan.parallelism")
 
     def source(self, table: TableContext) -> TableSource:
-        check_readable(table)
+        table.check_readable()
         names = [column.name for column in table.columns]
         fields: dict[str, dict[str, str]] = {}
         for key, value in table.options.items():

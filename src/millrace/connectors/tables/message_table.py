@@ -19,7 +19,6 @@ from millrace.connectors.tables.table_declaration import (
     WATERMARK_OPTIONS,
     Format,
     MetadataColumn,
-    check_writable,
     source_watermarks,
 )
 from millrace.connectors.tables.table_options import TableOptions
@@ -46,14 +45,14 @@ from millrace.util.skipped import record_skipped
 class MessageMetadata(MetadataColumn):
     """A metadata column of messages.
 
-    :ivar told: the type in which messages give it.
+    :ivar given: the type in which messages have it.
     """
 
-    told: DataType
+    given: DataType
 
     @property
     def natural(self) -> DataType:
-        return self.told
+        return self.given
 
     def values(self, messages: Sequence[Message]) -> list[Any]:
         return [message.metadata.get(self.key) for message in messages]
@@ -220,7 +219,7 @@ class MessageTableFactory(TableFactory):
 
     def sink(self, table: TableContext) -> TableSink:
         options = TableOptions(table)
-        check_writable(table, self.writable)
+        table.check_writable(self.writable)
         written = tuple(key for _, key, _ in table.metadata)
         encoding = self._format(table).encoding(table.columns, table)
         encoder = self.encoder(table, RowsEncoder(encoding, len(table.columns), written, self.to))
@@ -235,7 +234,7 @@ class MessageTableFactory(TableFactory):
 
 
 def _with_table_name(table: TableContext, make: Callable[..., Any], *what: Any) -> Any:
-    """What ``make`` makes; what is wrong with its options is told with the table's name."""
+    """What ``make`` makes; what is wrong with its options is given with the table's name."""
     try:
         return make(*what)
     except ValueError as error:

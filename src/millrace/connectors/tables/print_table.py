@@ -11,7 +11,6 @@ from typing import Any
 
 from millrace.common.sink import Committer, Sink, SinkWriter, SinkWriterContext, WriterInitContext
 from millrace.common.types import Row
-from millrace.connectors.tables.table_declaration import check_writable
 from millrace.relational.nodes import Schema
 from millrace.relational.rows import Rows, python_rows
 from millrace.relational.sources import ALL_KINDS, TableContext, TableFactory, TableSink
@@ -41,7 +40,7 @@ class BlackholeFactory(TableFactory):
     identifier = "blackhole"
 
     def sink(self, table: TableContext) -> TableSink:
-        check_writable(table)
+        table.check_writable()
         return BlackholeSink()
 
 
@@ -204,5 +203,5 @@ class PrintFactory(TableFactory):
     optional = ("print-identifier", "standard-error")
 
     def sink(self, table: TableContext) -> TableSink:
-        check_writable(table)
+        table.check_writable()
         return PrintSink(table)

@@ -10,7 +10,6 @@ import pyarrow as pa
 from millrace.common.files.file_access import record_limit, too_large
 from millrace.common.source import Source
 from millrace.connectors.socket_source import Server, SocketSource
-from millrace.connectors.tables.table_declaration import check_readable
 from millrace.connectors.tables.table_options import TableOptions
 from millrace.formats.tables.format_options import format_factory, format_names, format_options
 from millrace.formats.tables.message_reading import DEAD_LETTERS, set_aside, sets_aside, with_dead_letters
@@ -82,7 +81,7 @@ class SocketFactory(TableFactory):
         return ("byte-delimiter", "max-retry", DEAD_LETTERS, *(f"{name}." for name in format_names()))
 
     def source(self, table: TableContext) -> TableSource:
-        check_readable(table)
+        table.check_readable()
         options = TableOptions(table)
         delimiter = options.number("byte-delimiter")
         delimiter = LINE_FEED if delimiter is None else delimiter

@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
-from millrace.common.config_values import to_duration
+from millrace.common.configuration import to_duration
 from millrace.common.watermark_strategy import WatermarkAlignment
 from millrace.formats.tables.format_options import format_factory, format_options
 from millrace.relational import types as t
@@ -28,28 +28,6 @@ from millrace.relational.time_zones import local_times
 from millrace.relational.type_table import Family, arrow_type, family_of
 from millrace.relational.types import DataType
 from millrace.util.exceptions import TableException
-from millrace.util.names import did_you_mean
-
-
-def check_readable(table: TableContext, readable: Collection[str] = ()) -> None:
-    """:raises TableException: a metadata column that messages of the connector don't have."""
-    _check(table, readable, "has no metadata", "")
-
-
-def check_writable(table: TableContext, writable: Collection[str] = ()) -> None:
-    """:raises TableException: a metadata column that the sink does not write; its table says which are not VIRTUAL."""
-    _check(table, writable, "does not write metadata", ". Declare the column as VIRTUAL")
-
-
-def _check(table: TableContext, known: Collection[str], what: str, advice: str) -> None:
-    for name, key, _ in table.metadata:
-        if key not in known:
-            there = f"; there are {', '.join(known)}" if known else ""
-            raise TableException(
-                f"table {table.summary}, column '{name}': connector '{table.options.get('connector')}' {what} "
-                f"'{key}'{did_you_mean(key, list(known))}{there}{advice}"
-            )
-
 
 TIME = t.LocalZonedTimestampType(3)
 """Type of times that messages give as ms since the epoch."""

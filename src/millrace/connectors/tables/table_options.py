@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from millrace.common.config_values import to_boolean, to_bytes_count, to_duration
+from millrace.common.configuration import to_boolean, to_bytes_count, to_duration
 from millrace.relational.sources import TableContext, whole_number
 from millrace.util.exceptions import TableException
 

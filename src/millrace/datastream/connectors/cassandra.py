@@ -1,3 +1,4 @@
+# Written by `make tables` from millrace.pyflink_names: edit that, not this file.
 """Cassandra under PyFlink's names; the code is in ``millrace.connectors.cassandra``."""
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from millrace.connectors.cassandra.cassandra_streams import (
     ClusterBuilder,
     ConsistencyLevel,
 )
-from millrace.datastream.not_yet import module_getattr
+from millrace.util.not_yet import lazy_names
 
 __all__ = [
     "CassandraCommitter",
@@ -19,4 +20,8 @@ __all__ = [
     "ConsistencyLevel",
 ]
 
-__getattr__ = module_getattr(__name__)
+_REFUSED = {
+    "MapperOptions": "a query with its own USING TTL (CassandraSinkBuilder.set_query)",
+}
+
+__getattr__ = lazy_names(__name__, {}, _REFUSED)

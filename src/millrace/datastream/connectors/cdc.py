@@ -1,3 +1,4 @@
+# Written by `make tables` from millrace.pyflink_names: edit that, not this file.
 """Change data capture, under Flink CDC's names; the code is in ``millrace.connectors.cdc``."""
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from millrace.connectors.cdc.postgres.postgres_source import PostgresSourceBuild
 __all__ = [
     "DebeziumDeserializationSchema",
     "EventDeserializationSchema",
+    "RowDebeziumDeserializationSchema",
     "JsonDebeziumDeserializationSchema",
     "MySqlSource",
     "PostgresSourceBuilder",
-    "RowDebeziumDeserializationSchema",
     "StartupOptions",
 ]

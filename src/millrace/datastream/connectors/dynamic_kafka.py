@@ -1,3 +1,4 @@
+# Written by `make tables` from millrace.pyflink_names: edit that, not this file.
 """The dynamic Kafka source under PyFlink's names."""
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ from millrace.connectors.kafka.kafka_records import KafkaRecordDeserializationSc
 
 __all__ = [
     "ClusterMetadata",
-    "DynamicKafkaSource",
-    "DynamicKafkaSourceBuilder",
     "KafkaMetadataService",
-    "KafkaRecordDeserializationSchema",
     "KafkaStream",
     "KafkaStreamSetSubscriber",
     "KafkaStreamSubscriber",
     "SingleClusterTopicMetadataService",
     "StreamPatternSubscriber",
+    "DynamicKafkaSource",
+    "DynamicKafkaSourceBuilder",
+    "KafkaRecordDeserializationSchema",
 ]

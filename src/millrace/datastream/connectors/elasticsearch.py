@@ -1,3 +1,4 @@
+# Written by `make tables` from millrace.pyflink_names: edit that, not this file.
 """Elasticsearch under PyFlink's names; the code is in ``millrace.connectors.search``."""
 
 from __future__ import annotations

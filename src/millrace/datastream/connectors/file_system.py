@@ -1,31 +1,33 @@
+# Written by `make tables` from millrace.pyflink_names: edit that, not this file.
 """Files under PyFlink's names; the code is in ``millrace.connectors.file_system``."""
 
 from __future__ import annotations
 
-from millrace.connectors.file_system import (
+from millrace.connectors.file_system.file_committer import FileCompactor, FileCompactStrategy
+from millrace.connectors.file_system.file_format import BulkFormat, StreamFormat
+from millrace.connectors.file_system.file_listing import FileEnumeratorProvider, FileSplitAssignerProvider
+from millrace.connectors.file_system.file_sink import FileSink, StreamingFileSink
+from millrace.connectors.file_system.file_source import FileSource, FileSourceBuilder
+from millrace.connectors.file_system.part_policies import (
     BucketAssigner,
-    BulkFormat,
     CheckpointRollingPolicy,
     DefaultRollingPolicy,
-    FileCompactor,
-    FileCompactStrategy,
-    FileEnumeratorProvider,
-    FileSink,
-    FileSource,
-    FileSourceBuilder,
-    FileSplitAssignerProvider,
     OnCheckpointRollingPolicy,
     OutputFileConfig,
     PartFileInfo,
     RollingPolicy,
-    StreamFormat,
-    StreamingFileSink,
 )
 
 __all__ = [
     "FileCompactor",
     "FileCompactStrategy",
     "OutputFileConfig",
+    "RollingPolicy",
+    "DefaultRollingPolicy",
+    "CheckpointRollingPolicy",
+    "OnCheckpointRollingPolicy",
+    "PartFileInfo",
+    "BucketAssigner",
     "FileSource",
     "FileSourceBuilder",
     "FileSink",
@@ -34,10 +36,4 @@ __all__ = [
     "BulkFormat",
     "FileEnumeratorProvider",
     "FileSplitAssignerProvider",
-    "RollingPolicy",
-    "DefaultRollingPolicy",
-    "CheckpointRollingPolicy",
-    "OnCheckpointRollingPolicy",
-    "PartFileInfo",
-    "BucketAssigner",
 ]

@@ -1,3 +1,4 @@
+# Written by `make tables` from millrace.pyflink_names: edit that, not this file.
 """InfluxDB in the words of Bahir's connector; the code is in ``millrace.connectors.influxdb``."""
 
 from __future__ import annotations
@@ -9,4 +10,9 @@ from millrace.connectors.influxdb.influxdb_streams import (
     InfluxDBSink,
 )
 
-__all__ = ["InfluxDBConfig", "InfluxDBConfigBuilder", "InfluxDBPoint", "InfluxDBSink"]
+__all__ = [
+    "InfluxDBConfig",
+    "InfluxDBConfigBuilder",
+    "InfluxDBPoint",
+    "InfluxDBSink",
+]

@@ -1,3 +1,4 @@
+# Written by `make tables` from millrace.pyflink_names: edit that, not this file.
 """Kafka under PyFlink's names; the code is in ``millrace.connectors.kafka``."""
 
 from __future__ import annotations
@@ -28,18 +29,18 @@ from millrace.connectors.kafka.kafka_records import (
 )
 from millrace.connectors.kafka.kafka_sink import KafkaSink, KafkaSinkBuilder
 from millrace.connectors.kafka.kafka_source import KafkaSource, KafkaSourceBuilder
-from millrace.connectors.sink_base import DeliveryGuarantee as DeliveryGuarantee  # programs import it from here, too
+from millrace.connectors.sink_base import DeliveryGuarantee as DeliveryGuarantee
 
 __all__ = [
     "FlinkKafkaConsumer",
     "FlinkKafkaConsumerBase",
     "FlinkKafkaProducer",
     "FlinkKafkaProducerBase",
+    "Semantic",
     "KafkaSource",
     "KafkaSourceBuilder",
     "KafkaSink",
     "KafkaSinkBuilder",
-    "Semantic",
     "KafkaTopicPartition",
     "KafkaOffsetsInitializer",
     "KafkaOffsetResetStrategy",

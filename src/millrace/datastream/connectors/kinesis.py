@@ -1,3 +1,4 @@
+# Written by `make tables` from millrace.pyflink_names: edit that, not this file.
 """Kinesis and Firehose under PyFlink's names, and the sources that it lacks."""
 
 from __future__ import annotations
@@ -16,19 +17,23 @@ from millrace.connectors.kinesis.kinesis_source import (
     KinesisStreamsSource,
     WatermarkTracker,
 )
-from millrace.datastream.not_yet import module_getattr
+from millrace.util.not_yet import lazy_names
 
 __all__ = [
     "FlinkKinesisConsumer",
     "KinesisDeserializationSchema",
+    "KinesisShardAssigner",
+    "KinesisStreamsSource",
+    "WatermarkTracker",
     "KinesisFirehoseSink",
     "KinesisFirehoseSinkBuilder",
-    "KinesisShardAssigner",
     "KinesisStreamsSink",
     "KinesisStreamsSinkBuilder",
-    "KinesisStreamsSource",
     "PartitionKeyGenerator",
-    "WatermarkTracker",
 ]
 
-__getattr__ = module_getattr(__name__)
+_REFUSED = {
+    "FlinkDynamoDBStreamsConsumer": "KinesisStreamsSource on a stream of Kinesis that DynamoDB sends its changes to",
+}
+
+__getattr__ = lazy_names(__name__, {}, _REFUSED)

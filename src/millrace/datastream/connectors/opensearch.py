@@ -1,3 +1,4 @@
+# Written by `make tables` from millrace.pyflink_names: edit that, not this file.
 """OpenSearch, under names as Flink's in Java; the code is in ``millrace.connectors.search``."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Written by `make tables` from millrace.pyflink_names: edit that, not this file.
 """Redis: streams, channels, and commands with the names of Bahir's connector. Not in PyFlink."""
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ __all__ = [
     "RedisCommandDescription",
     "RedisDataType",
     "RedisMapper",
+    "RedisSink",
     "RedisPubSubSink",
     "RedisPubSubSource",
-    "RedisSink",
     "RedisStreamSink",
     "RedisStreamSource",
 ]

@@ -1,3 +1,4 @@
+# Written by `make tables` from millrace.pyflink_names: edit that, not this file.
 """Avro under PyFlink's names; the code is in ``millrace.formats``."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Written by `make tables` from millrace.pyflink_names: edit that, not this file.
 """CSV under PyFlink's names; the code is in ``millrace.formats.csv``."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Written by `make tables` from millrace.pyflink_names: edit that, not this file.
 """JSON under PyFlink's names; the code is in ``millrace.formats.json``."""
 
 from __future__ import annotations
@@ -9,4 +10,9 @@ from millrace.formats.json import (
     JsonRowSerializationSchema,
 )
 
-__all__ = ["JsonRowDeserializationSchema", "JsonRowSerializationSchema", "JsonLinesEncoder", "JsonLinesFormat"]
+__all__ = [
+    "JsonRowDeserializationSchema",
+    "JsonRowSerializationSchema",
+    "JsonLinesEncoder",
+    "JsonLinesFormat",
+]

@@ -16,7 +16,9 @@ import numpy as np
 import pyarrow as pa
 
 from millrace.formats.avro_blocks import UNREADABLE, reason
-from millrace.formats.tables.format_options import NoForm, Options, malformed
+from millrace.formats.avro_records import read_message, write_message
+from millrace.formats.tables.format_options import Options, malformed
+from millrace.formats.text_columns import NoForm
 from millrace.relational import types as t
 from millrace.relational.nodes import Schema
 from millrace.relational.precision import canonical, fit
@@ -307,13 +309,7 @@ class AvroDecoding(_Avro, DecodingFormat):
 
     @staticmethod
     def _binary(message: bytes, schema: Any) -> Any:
-        import fastavro
-
-        stream = io.BytesIO(message)
-        record = fastavro.schemaless_reader(stream, schema, None)
-        if stream.tell() != len(message):
-            raise ValueError(f"{len(message) - stream.tell()} bytes are left over")
-        return record
+        return read_message(message, schema, recursive=False)
 
     @staticmethod
     def _json(message: bytes, schema: Any) -> Any:
@@ -329,20 +325,12 @@ class AvroEncoding(_Avro, EncodingFormat):
         import fastavro
 
         schema = fastavro.parse_schema(self.schema)
-        write = self._json if self.as_json else self._binary
+        write = self._json if self.as_json else write_message
         try:
             messages = [write(record, schema) for record in avro_records(rows, self.columns)]
         except (ValueError, TypeError) as error:
             raise ValueError(f"table {self.table}: a row has no form in the table's Avro schema: {error}") from error
         return pa.array(messages, pa.binary())
-
-    @staticmethod
-    def _binary(record: dict[str, Any], schema: Any) -> bytes:
-        import fastavro
-
-        stream = io.BytesIO()
-        fastavro.schemaless_writer(stream, schema, record)
-        return stream.getvalue()
 
     @staticmethod
     def _json(record: dict[str, Any], schema: Any) -> bytes:

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from millrace.common.types import RowKind
-from millrace.formats.tables import text_columns
+from millrace.formats import text_columns
 from millrace.formats.tables.avro_format import avro_columns, avro_records
 from millrace.formats.tables.change_messages import (
     CREATED,

@@ -18,7 +18,7 @@ from millrace.formats.tables.format_options import IGNORE, Options, malformed
 from millrace.formats.tables.json_format import JsonTexts
 from millrace.formats.tables.json_reading import JsonReader
 from millrace.formats.tables.message_reading import Numbers, Piece
-from millrace.formats.tables.text_columns import relisted
+from millrace.formats.text_columns import relisted
 from millrace.relational import types as t
 from millrace.relational.nodes import Schema
 from millrace.relational.rows import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE, Rows, record_batch

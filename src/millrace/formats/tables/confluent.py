@@ -7,7 +7,6 @@ the kind is checked.
 
 from __future__ import annotations
 
-import io
 import json
 import struct
 from collections.abc import Callable, Mapping
@@ -17,11 +16,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from millrace.formats.avro_blocks import UNREADABLE, is_recursive, read_message, reason
+from millrace.formats.avro_blocks import UNREADABLE, is_recursive, reason
+from millrace.formats.avro_records import read_message, write_message
 from millrace.formats.tables.avro_format import avro_columns, avro_records, avro_schema
-from millrace.formats.tables.format_options import IGNORE, NoForm, Options, malformed
+from millrace.formats.tables.format_options import IGNORE, Options, malformed
 from millrace.formats.tables.json_format import JsonFormatFactory
 from millrace.formats.tables.message_reading import Numbers
+from millrace.formats.text_columns import NoForm
 from millrace.relational import types as t
 from millrace.relational.rex import Schema
 from millrace.relational.rows import Rows, record_batch
@@ -236,12 +237,9 @@ class RegistryReader:
             try:
                 schema_id, content = split(message)
                 schema = self._registry.schema(schema_id)
-                stream = io.BytesIO(content)
                 if schema_id not in recursive:
                     recursive[schema_id] = is_recursive(schema)
-                record: Any = read_message(stream, schema, recursive[schema_id])
-                if stream.tell() != len(content):
-                    raise ValueError(f"{len(content) - stream.tell()} bytes are left over")
+                record: Any = read_message(content, schema, recursive[schema_id])
                 if not isinstance(record, dict):
                     raise ValueError(f"its schema ({schema_id}) is no record")
             except UNREADABLE as error:
@@ -264,18 +262,9 @@ class RegistryWriter:
         parsed = fastavro.parse_schema(json.loads(json.dumps(self._schema)))
         start = head(self._registry.id_of(self._subject, json.dumps(self._schema)))
         try:
-            return pa.array([each and self._message(start, each, parsed) for each in records], pa.binary())
+            return pa.array([each and write_message(each, parsed, start) for each in records], pa.binary())
         except (ValueError, TypeError) as error:
             raise ValueError(f"table {self._table}: a row has no form in the Avro schema: {error}") from error
-
-    @staticmethod
-    def _message(start: bytes, record: dict[str, Any], schema: Any) -> bytes:
-        import fastavro
-
-        stream = io.BytesIO(start)
-        stream.seek(len(start))
-        fastavro.schemaless_writer(stream, schema, record)
-        return stream.getvalue()
 
 
 class AvroConfluentDecoding(DecodingFormat):

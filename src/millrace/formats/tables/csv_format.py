@@ -6,9 +6,11 @@ are left out, an empty text is a text, quotes mean something only where the tabl
 
 from __future__ import annotations
 
+import codecs
 import csv as standard_csv
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -16,12 +18,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
+from millrace.formats.csv_blocks import CsvBlocks
+from millrace.formats.csv_fields import TABLES, BadValue, FieldReaders
+from millrace.formats.csv_quotes import CsvQuotes, UnquotableText
+from millrace.formats.csv_records import RecordSplitter, fitted
 from millrace.formats.csv_schema import CsvDialect
-from millrace.formats.tables.csv_columns import BadValue, CsvBlocks, CsvColumn, csv_texts, few_csv_texts, is_csv_text
+from millrace.formats.csv_texts import csv_texts, few_csv_texts, is_csv_text
 from millrace.formats.tables.format_options import IGNORE, LENIENCE, Options, check_types, malformed
-from millrace.formats.tables.message_reading import Numbers, Piece, in_pieces, is_few, join_pieces, transposed
-from millrace.formats.text_values import reader_options
-from millrace.relational.functions.casting import is_text
+from millrace.formats.tables.message_reading import Numbers, Piece, in_pieces, join_pieces, transposed
+from millrace.formats.text_columns import is_few
+from millrace.relational.functions.registry import is_text
 from millrace.relational.nodes import Schema
 from millrace.relational.rows import Rows, record_batch
 from millrace.relational.sources import Decoded, DecodingFormat, EncodingFormat, FormatContext, FormatFactory
@@ -41,6 +47,7 @@ class CsvFields:
         self._table = table
         self._width = width
         self._dialect = dialect
+        self._splitter = RecordSplitter(dialect)
         self._lenient = lenient
 
     def split(self, messages: pa.Array) -> Piece:
@@ -72,7 +79,7 @@ class CsvFields:
         if not count:
             return [pa.array([], pa.string())] * self._width
         texts = pc.utf8_rtrim(messages.cast(pa.string()), characters=_LINE_ENDS)
-        if self._is_special(texts):
+        if self._is_special(texts) or pc.any(pc.starts_with(texts, "\ufeff")).as_py():
             return None
         # As each record begins with its number, none can run into the next one without being noticed.
         start = pa.array(np.arange(count)).cast(pa.string())
@@ -130,16 +137,12 @@ class CsvFields:
         return Piece(columns, np.array(origins, np.int64), len(numbers) - len(rows))
 
     def _record(self, message: bytes) -> list[Any]:
-        text = message.decode("utf-8").rstrip(_LINE_ENDS)
+        text = message.removeprefix(codecs.BOM_UTF8).decode("utf-8").rstrip(_LINE_ENDS)
         # An empty field that is the only one: the module would see no record at all.
-        records = list(standard_csv.reader([text], **reader_options(self._dialect))) if text else [[""]]
+        records = list(self._splitter.split([text])) if text else [[""]]
         if len(records) != 1:
             raise ValueError(f"it has {len(records)} records; a message is one")
-        record: list[Any] = records[0]
-        few = len(record) < self._width
-        if len(record) != self._width and not (few and self._lenient):
-            raise ValueError(f"{self._width} fields expected, but there are {len(record)}")
-        return record + [None] * (self._width - len(record))
+        return fitted(records[0], self._width, lenient=self._lenient)
 
 
 class CsvLines:
@@ -152,14 +155,8 @@ class CsvLines:
     def __init__(self, table: str, names: list[str], dialect: CsvDialect) -> None:
         self._table = table
         self._names = names
-        self._dialect = dialect
-        special = [dialect.column_separator, dialect.quote_char, dialect.escape_char, "\n", "\r"]
-        self._special = f"[{''.join(re.escape(char) for char in special if char)}]"
-        self._is_special = re.compile(self._special).search
-        # Java's library quotes text that is long, or that has any character up to the greater of separator and quote.
-        last = max(dialect.column_separator, dialect.quote_char or "\r")
-        self._loosely = f"^(?:.{{25,}}|[^\\x00-\\x{{{ord(last):x}}}]*[\\x00-\\x{{{ord(last):x}}}])|{self._special}"
-        self._is_loose = re.compile(f"[\\x00-{re.escape(last)}]|{self._special}").search
+        self._null = dialect.null_value or ""
+        self._quotes = CsvQuotes(dialect)
 
     def join(self, columns: list[tuple[pa.Array, bool]]) -> pa.Array:
         """Messages (binary).
@@ -167,61 +164,30 @@ class CsvLines:
         :param columns: texts, NULL where the row has NULL, and whether they are text and not numbers.
         :raises ValueError: a text that cannot be written without quotes, and there are none.
         """
-        null = self._dialect.null_value or ""
-        fields = [
-            self._safe(texts, is_text, name).fill_null(null) for (texts, is_text), name in zip(columns, self._names)
-        ]
-        if len(fields) == 1 and self._dialect.quote_char:
-            # An empty message would be no record.
-            fields = [pc.if_else(pc.equal(fields[0], ""), self._dialect.quote_char * 2, fields[0])]
-        return pc.binary_join_element_wise(*fields, self._dialect.column_separator).cast(pa.binary())
+        fields = []
+        for (texts, as_text), name in zip(columns, self._names):
+            with self._naming(name):
+                fields.append(self._quotes.column(texts, as_text).fill_null(self._null))
+        return self._quotes.lines(fields).cast(pa.binary())
 
     def join_few(self, columns: list[tuple[list[str | None], bool]]) -> pa.Array:
         """``join`` of few, made one by one."""
-        null = self._dialect.null_value or ""
-        fields = [
-            [null if text is None else self._safe_one(text, is_text, name) for text in texts]
-            for (texts, is_text), name in zip(columns, self._names)
-        ]
-        if len(fields) == 1 and self._dialect.quote_char:
-            fields = [[text or self._dialect.quote_char * 2 for text in fields[0]]]
-        separator = self._dialect.column_separator
-        return pa.array([separator.join(record).encode("utf-8") for record in zip(*fields)], pa.binary())
+        fields = []
+        for (texts, as_text), name in zip(columns, self._names):
+            with self._naming(name):
+                fields.append([self._null if text is None else self._quotes.field(text, as_text) for text in texts])
+        return pa.array([self._quotes.line(record).encode("utf-8") for record in zip(*fields)], pa.binary())
 
-    def _safe_one(self, text: str, is_text: bool, name: str) -> str:
-        quote, escape = self._dialect.quote_char, self._dialect.escape_char
-        if is_text and quote:
-            if len(text) < 25 and self._is_loose(text) is None:
-                return text
-        elif self._is_special(text) is None:
-            return text
-        if quote is None and escape is None:
-            raise self._unsafe(text, name)
-        if quote is None:
-            return re.sub(self._special, lambda found: f"{escape}{found[0]}", text)
-        if escape is not None:
-            text = text.replace(escape, escape * 2)
-        return f"{quote}{text.replace(quote, quote * 2)}{quote}"
-
-    def _unsafe(self, shown: str, name: str) -> ValueError:
-        return ValueError(
-            f"table {self._table}, column '{name}': {shown!r} holds the field delimiter or an end of line and "
-            "there is no quote character; set 'csv.escape-character', or do not set 'csv.disable-quote-character'"
-        )
-
-    def _safe(self, texts: pa.Array, is_text: bool, name: str) -> pa.Array:
-        quote, escape = self._dialect.quote_char, self._dialect.escape_char
-        mask = pc.match_substring_regex(texts, self._loosely if is_text and quote else self._special)
-        if not pc.any(mask).as_py():
-            return texts
-        if quote is None and escape is None:
-            raise self._unsafe(texts.filter(mask)[0].as_py(), name)
-        if quote is None:
-            changed = pc.replace_substring_regex(texts, f"({self._special})", re.escape(str(escape)) + r"\1")
-            return pc.if_else(mask, changed, texts)
-        changed = texts if escape is None else pc.replace_substring(texts, escape, escape * 2)
-        changed = pc.replace_substring(changed, quote, quote * 2)
-        return pc.if_else(mask, pc.binary_join_element_wise(quote, changed, quote, ""), texts)
+    @contextmanager
+    def _naming(self, name: str) -> Iterator[None]:
+        """Names the column in errors."""
+        try:
+            yield
+        except UnquotableText as error:
+            raise ValueError(
+                f"table {self._table}, column '{name}': {error}; set 'csv.escape-character', or do not set "
+                "'csv.disable-quote-character'"
+            ) from None
 
 
 DELIMITER = "field-delimiter"
@@ -249,7 +215,7 @@ class CsvFormatFactory(FormatFactory):
 
 
 def _dialect(options: Options) -> CsvDialect:
-    check_types(options, lambda kind: CsvColumn(kind, None, ";", False))
+    check_types(options, FieldReaders(TABLES, None, ";").of)
     if options.flag(NO_QUOTES) and options.text(QUOTE) is not None:
         raise options.problem(f"'csv.{QUOTE}' has no meaning with 'csv.{NO_QUOTES}': leave one of them out")
     elements = options.text(ELEMENTS)
@@ -278,9 +244,11 @@ class CsvDecoding(DecodingFormat):
         self._wanted = tuple(range(len(columns)) if wanted is None else wanted)
         self._names = [columns[place].name for place in self._wanted]
         self._fields = CsvFields(table, len(columns), dialect, lenient)
-        null, separator = dialect.null_value, dialect.array_separator
-        self._columns = [CsvColumn(columns[place].type, null, separator, lenient) for place in self._wanted]
-        self._blocks = CsvBlocks(columns, self._wanted, dialect)
+        readers = FieldReaders(TABLES, dialect.null_value, dialect.array_separator, lenient)
+        self._columns = [readers.of(columns[place].type) for place in self._wanted]
+        strict = FieldReaders(TABLES, dialect.null_value, dialect.array_separator)
+        of_blocks = [strict.of(columns[place].type) for place in self._wanted]
+        self._blocks = CsvBlocks(of_blocks, self._wanted, len(columns), dialect)
 
     def __reduce__(self) -> tuple[object, ...]:
         return CsvDecoding, (*self._made_of, self._wanted)
@@ -389,7 +357,8 @@ class OlderCsvDecoding(DecodingFormat):
         self._comment = comment
         self._lenient = lenient
         self._texts = [is_text(column.type) and dialect.null_value is None for column in columns]
-        self._columns = [CsvColumn(column.type, dialect.null_value, ";", lenient) for column in columns]
+        readers = FieldReaders(TABLES, dialect.null_value, ";", lenient)
+        self._columns = [readers.of(column.type) for column in columns]
 
     def decode(self, messages: pa.Array) -> Decoded:
         rows, numbers, skipped = [], [], 0

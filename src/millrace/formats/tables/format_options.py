@@ -5,16 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib import resources
 from typing import Any
 
-from millrace.formats.tables.text_columns import ISO, SQL, TimeForm
+from millrace.formats.text_columns import ISO, SQL, NoForm, TimeForm
 from millrace.relational.sources import FormatContext, FormatFactory
 from millrace.relational.types import DataType
+from millrace.util import plugins
 from millrace.util.exceptions import TableException
-from millrace.util.names import did_you_mean, made_at
-from millrace.util.plugins import points
+from millrace.util.names import did_you_mean
 from millrace.util.secrets import mask
 
 IGNORE = "ignore-parse-errors"
@@ -81,10 +79,6 @@ _ESCAPES = {r"\t": "\t", r"\n": "\n", r"\r": "\r", r"\\": "\\"}
 _SHOWN = 200
 
 
-class NoForm(TypeError):
-    """A format has no form for the values of a type; the message says for which and why."""
-
-
 def check_types(options: Options, make: Callable[[DataType], Any]) -> None:
     """See that a format has a form for all columns of its table.
 
@@ -129,37 +123,10 @@ LENIENCE = f" (the format's option '{IGNORE}' leaves such messages out)"
 
 
 ENTRY_POINTS = "millrace.formats"
-_FOLDER = "millrace.formats.tables"
-_SUFFIX = "_format.py"
-_BUILT_IN = {
-    "avro-confluent": "millrace.formats.tables.confluent:AvroConfluentFormatFactory",
-    "canal-json": "millrace.formats.tables.canal:CanalJsonFormatFactory",
-    "canal-protobuf": "millrace.formats.tables.canal:CanalProtobufFormatFactory",
-    "changelog-json": "millrace.formats.tables.change_formats:ChangelogJsonFormatFactory",
-    "debezium-avro-confluent": "millrace.formats.tables.change_formats:DebeziumAvroFormatFactory",
-    "debezium-json": "millrace.formats.tables.change_formats:DebeziumJsonFormatFactory",
-    "json-confluent": "millrace.formats.tables.confluent:JsonConfluentFormatFactory",
-    "maxwell-json": "millrace.formats.tables.change_formats:MaxwellJsonFormatFactory",
-    "ogg-json": "millrace.formats.tables.change_formats:OggJsonFormatFactory",
-}
-"""name of a format -> its factory, for modules with several; a module ``<name>_format`` here is found by its name"""
-
-
-@cache
-def _installed() -> dict[str, str]:
-    return {point.name: point.value for point in points(ENTRY_POINTS).values()}
-
-
-@cache
-def _built_in() -> dict[str, str]:
-    """Millrace's own formats: name -> ``module:Class``, or the module alone, which has one class of that name."""
-    modules = [each.name for each in resources.files(_FOLDER).iterdir() if each.name.endswith(_SUFFIX)]
-    found = {each.removesuffix(_SUFFIX).replace("_", "-"): f"{_FOLDER}.{each.removesuffix('.py')}" for each in modules}
-    return {**_BUILT_IN, **found}
 
 
 def format_names() -> list[str]:
-    return sorted({*_built_in(), *_installed()})
+    return plugins.names(ENTRY_POINTS)
 
 
 def format_factory(identifier: str, table: str) -> FormatFactory:
@@ -168,14 +135,13 @@ def format_factory(identifier: str, table: str) -> FormatFactory:
     :param table: its name, for errors.
     :raises TableException: there is no format of this name.
     """
-    place = _built_in().get(identifier) or _installed().get(identifier)
-    if place is None:
+    if not plugins.has(ENTRY_POINTS, identifier):
         known = format_names()
         raise TableException(
             f"table {table}: there is no format '{identifier}'{did_you_mean(identifier, known)}; there are "
             f"{', '.join(known)}"
         )
-    return made_at(place, FormatFactory, identifier)
+    return plugins.make(ENTRY_POINTS, identifier, FormatFactory)
 
 
 def format_options(

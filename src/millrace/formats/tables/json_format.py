@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,23 +9,25 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from millrace.formats.tables import text_columns
+from millrace.formats import text_columns
 from millrace.formats.tables.format_options import (
     IGNORE,
     NULL_KEY_LITERAL,
     NULL_KEY_MODE,
     TIMES,
-    NoForm,
     Options,
     check_types,
 )
 from millrace.formats.tables.json_reading import JsonReader, JsonValues
-from millrace.formats.tables.message_reading import is_few
-from millrace.formats.tables.text_columns import (
+from millrace.formats.text_columns import (
     SQL,
+    NoForm,
     TimeForm,
+    base64_texts,
     decimal_texts,
     float_texts,
+    is_few,
+    millisecond_texts,
     patched,
     relisted,
     texts_of_few,
@@ -135,15 +136,6 @@ class JsonTexts:
         keys, items = entries.flatten().flatten()
         members = pc.binary_join_element_wise(self.values(keys, key), self.values(items, item), ":")
         return _lists(entries, members, "{", "}")
-
-
-def base64_texts(column: pa.Array) -> pa.Array:
-    return pa.array([each and base64.b64encode(each).decode("ascii") for each in column.to_pylist()], pa.string())
-
-
-def millisecond_texts(column: pa.Array) -> pa.Array:
-    """Spans of time as their milliseconds."""
-    return pc.divide(column.cast(pa.int64()), 1000).cast(pa.string())
 
 
 def _strings(texts: pa.Array) -> pa.Array:

@@ -6,7 +6,7 @@ Read one by one are arrays of rows, numbers that are in quotes in some messages,
 
 from __future__ import annotations
 
-import base64
+import codecs
 import json
 from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
@@ -18,22 +18,24 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import json as arrow_json
 
-from millrace.formats.tables import text_columns
-from millrace.formats.tables.format_options import LENIENCE, NoForm, malformed
-from millrace.formats.tables.message_reading import Numbers, Piece, in_pieces, is_few, join_pieces
-from millrace.formats.tables.text_columns import (
+from millrace.formats import text_columns
+from millrace.formats.json_values import compact, scalar_text, whole_number
+from millrace.formats.tables.format_options import LENIENCE, malformed
+from millrace.formats.tables.message_reading import Numbers, Piece, in_pieces, join_pieces
+from millrace.formats.text_columns import (
     Doubtful,
+    NoForm,
     TimeForm,
-    in_range,
+    base64_value,
+    is_few,
     number_parser,
-    parse_whole,
     relisted,
     values_of_texts,
     whole_numbers,
 )
 from millrace.formats.text_values import parse_boolean
 from millrace.relational import types as t
-from millrace.relational.functions.json_text import quoted, storable
+from millrace.relational.functions.json_text import storable
 from millrace.relational.type_table import ByFamily, Family, arrow_type, family_of, parts_of
 from millrace.relational.types import DataType
 
@@ -55,7 +57,7 @@ def decoded(message: bytes) -> Any:
     :raises ValueError: it is not JSON.
     """
     try:
-        return _decode(message.decode("utf-8"))
+        return _decode(message.removeprefix(codecs.BOM_UTF8).decode("utf-8"))
     except RecursionError as error:
         raise ValueError("the JSON is nested too deeply") from error
 
@@ -170,15 +172,15 @@ class JsonValues:
 
 def _number_parser(json: JsonValues, kind: DataType) -> Parse:
     read = number_parser(kind)
-    return lambda value: read(_scalar(value))
+    return lambda value: read(scalar_text(value))
 
 
 _PARSERS: ByFamily = {
     Family.TEXT: lambda json, kind: _text,
     Family.BOOLEAN: lambda json, kind: lambda value: value if isinstance(value, bool) else parse_boolean(_text(value)),
-    Family.INTEGER: lambda json, kind: lambda value: _whole(value, kind.bits),
-    Family.MONTHS: lambda json, kind: lambda value: _whole(value, 32),
-    Family.SPAN: lambda json, kind: lambda value: _whole(value, 64) * 1000,
+    Family.INTEGER: lambda json, kind: lambda value: whole_number(value, kind.bits),
+    Family.MONTHS: lambda json, kind: lambda value: whole_number(value, 32),
+    Family.SPAN: lambda json, kind: lambda value: whole_number(value, 64) * 1000,
     **dict.fromkeys((Family.APPROXIMATE, Family.DECIMAL), _number_parser),
     Family.ARRAY: JsonValues._array_parser,
     Family.MAP: JsonValues._map_parser,
@@ -187,7 +189,7 @@ _PARSERS: ByFamily = {
     Family.TIME: lambda json, kind: lambda value: text_columns.parse_clock(_text(value), kind.precision),
     Family.TIMESTAMP: JsonValues._timestamp_parser,
     Family.INSTANT: JsonValues._instant_parser,
-    Family.BYTES: lambda json, kind: lambda value: base64.b64decode(_text(value), validate=True),
+    Family.BYTES: lambda json, kind: lambda value: base64_value(_quoted(value)),
     Family.NULL: lambda json, kind: lambda value: None,
 }
 _NOT_AS_TEXT = {Family.BOOLEAN, Family.INTEGER, Family.APPROXIMATE, Family.DECIMAL}
@@ -212,36 +214,15 @@ def _checked(value: Any, wanted: type) -> Any:
     return value
 
 
+def _quoted(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"a JSON string is needed, not {compact(value)[:100]}")
+    return value
+
+
 def _text(value: Any) -> str:
     """A string unchanged, other JSON values as JSON text."""
     return storable(value) if isinstance(value, str) else compact(value)
-
-
-def _scalar(value: Any) -> str:
-    if isinstance(value, (dict, list)):
-        raise ValueError(f"a number is needed, not {compact(value)[:100]}")
-    return value if isinstance(value, str) else compact(value)
-
-
-def _whole(value: Any, bits: int) -> int:
-    """Of a number with a fraction the part before the point, as Flink reads it."""
-    if isinstance(value, Decimal) and bits >= 32:
-        # The exponent may be as large as someone likes.
-        return in_range(int(value) if value.adjusted() < 20 else 1 << 64, bits)
-    return parse_whole(_scalar(value), bits)
-
-
-def compact(value: Any) -> str:
-    """What ``decoded`` gave, as JSON without blanks."""
-    if isinstance(value, str):
-        return quoted(value)
-    if isinstance(value, dict):
-        return "{" + ",".join([f"{quoted(key)}:{compact(part)}" for key, part in value.items()]) + "}"
-    if isinstance(value, list):
-        return "[" + ",".join(map(compact, value)) + "]"
-    if value is None:
-        return "null"
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 _NUMBER = "#millrace.number"
@@ -333,7 +314,9 @@ class JsonColumns:
         if pa.types.is_string(column.type):
             texts = column if family in _AS_TEXT else pc.utf8_trim_whitespace(column)
             return values_of_texts(texts, kind, self._form)
-        return whole_numbers(column, kind) if family is Family.SPAN else column
+        if family is Family.APPROXIMATE and pc.all(pc.is_finite(column)).as_py() is False:
+            raise Doubtful  # NaN without quotes is no JSON
+        return whole_numbers(column, kind) if family is Family.SPAN else column.cast(arrow_type(kind))
 
 
 def _read_type(kind: DataType, path: Path, quoted: frozenset[Path]) -> pa.DataType | None:
@@ -343,8 +326,11 @@ def _read_type(kind: DataType, path: Path, quoted: frozenset[Path]) -> pa.DataTy
         return pa.string()
     if family is Family.SPAN:
         return pa.int64()
-    if family in _MAYBE_QUOTED or family is Family.DECIMAL:
-        return arrow_type(kind)  # pyarrow reads a DECIMAL in quotes, too
+    if isinstance(kind, t.DecimalType):
+        # Pyarrow reads it in quotes, too. With 38 digits it would make some other number of one that is too large.
+        return pa.decimal256(76, kind.scale)
+    if family in _MAYBE_QUOTED:
+        return arrow_type(kind)
     if family is Family.ARRAY:
         element = _read_type(parts_of(kind)[0], (*path, ""), quoted)
         return None if element is None else pa.list_(element)

@@ -17,12 +17,11 @@ import pyarrow as pa
 
 from millrace.common.files.file_systems import absolute, locate
 from millrace.common.files.object_stores import explaining
+from millrace.formats.text_columns import is_few
 from millrace.relational.rows import Rows, concat
 from millrace.relational.sources import Decoded, DecodingFormat
 from millrace.util.exceptions import TableException
 
-FEW = 64
-"""The most messages that are read and written one by one; reading all at once takes half a ms, however few they are."""
 _PIECE = 256
 """messages that are read one by one because one of them is unusual"""
 
@@ -39,11 +38,6 @@ class Piece:
     skipped: int = 0
     at_once: bool = False
     """whether they were read all at once"""
-
-
-def is_few(count: int) -> bool:
-    """Whether this many messages are read or written one by one."""
-    return count <= FEW
 
 
 def in_pieces(

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from millrace.formats.tables.format_options import IGNORE, NoForm, Options, malformed
+from millrace.formats.tables.format_options import IGNORE, Options, malformed
+from millrace.formats.text_columns import NoForm
 from millrace.relational import types as t
 from millrace.relational.nodes import Schema
 from millrace.relational.precision import canonical

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from millrace.formats.tables.format_options import Options, malformed
-from millrace.relational.functions.encodings import decoded_text, encoded_text
+from millrace.relational.functions.text_values import decoded_text, encoded_text
 from millrace.relational.precision import canonical
 from millrace.relational.rows import Rows, record_batch
 from millrace.relational.sources import Decoded, DecodingFormat, EncodingFormat, FormatContext, FormatFactory

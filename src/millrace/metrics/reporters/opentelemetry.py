@@ -15,7 +15,7 @@ from millrace.metrics.report import (
     HistogramSnapshot,
     MeterSnapshot,
 )
-from millrace.metrics.reporters.http_reporters import Target
+from millrace.metrics.reporters.http_target import Target
 from millrace.metrics.reporters.reporter import Deltas, MetricReporter, ReportedMetric, ReporterConfig, finite
 
 __all__ = ["OpenTelemetryReporter"]

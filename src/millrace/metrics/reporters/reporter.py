@@ -16,7 +16,7 @@ from numbers import Integral, Real
 from typing import Any, TypeVar
 from urllib.parse import quote, quote_plus
 
-from millrace.common.config_values import to_boolean, to_duration, to_int
+from millrace.common.configuration import to_boolean, to_duration, to_int
 from millrace.metrics.report import (
     CounterSnapshot,
     DistributionSnapshot,

@@ -15,10 +15,12 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotInTime
 from dataclasses import dataclass, replace
+from typing import Any
 
-from millrace.common.config_values import split_list, to_map
+from millrace.common.configuration import split_list, to_map
 from millrace.metrics.report import MetricEntry, ScopeFormats
 from millrace.metrics.reporters.reporter import MetricReporter, PullReporter, ReportedMetric, ReporterConfig
+from millrace.util import plugins
 
 # Filters
 
@@ -88,19 +90,9 @@ def _pattern(wildcards: list[str]) -> re.Pattern[str]:
 
 # Classes of reporters
 
-_HERE = "millrace.metrics.reporters"
+ENTRY_POINTS = "millrace.reporters"
+"""entry points of reporters that stand for one of Flink's, by the name of its class"""
 _FLINKS = "org.apache.flink.metrics."
-_OURS = {
-    "prometheus.PrometheusReporter": f"{_HERE}.prometheus:PrometheusReporter",
-    "prometheus.PrometheusPushGatewayReporter": f"{_HERE}.http_reporters:PushGatewayReporter",
-    "statsd.StatsDReporter": f"{_HERE}.plain_reporters:StatsDReporter",
-    "datadog.DatadogHttpReporter": f"{_HERE}.http_reporters:DatadogReporter",
-    "influxdb.InfluxdbReporter": f"{_HERE}.http_reporters:InfluxdbReporter",
-    "graphite.GraphiteReporter": f"{_HERE}.plain_reporters:GraphiteReporter",
-    "otel.OpenTelemetryMetricReporter": f"{_HERE}.opentelemetry:OpenTelemetryReporter",
-    "ganglia.GangliaReporter": f"{_HERE}.plain_reporters:GangliaReporter",
-    "slf4j.Slf4jReporter": f"{_HERE}.plain_reporters:LogReporter",
-}
 _JMX = "jmx.JMXReporter"
 
 
@@ -118,20 +110,23 @@ def reporter_class(name: str) -> type[MetricReporter]:
             "-Dcom.sun.management.jmxremote.port in spark.driver.extraJavaOptions; for these metrics "
             "org.apache.flink.metrics.prometheus.PrometheusReporterFactory"
         )
-    if text.startswith(_FLINKS):
-        if flinks not in _OURS:
-            raise ValueError(f"no reporter {text!r}; there are: {', '.join(f'{_FLINKS}{own}Factory' for own in _OURS)}")
-        text = _OURS[flinks]
-    module, colon, attribute = text.partition(":")
-    if not colon:
+    if text.startswith(_FLINKS) and not plugins.has(ENTRY_POINTS, _FLINKS + flinks):
+        factories = ", ".join(f"{own}Factory" for own in plugins.names(ENTRY_POINTS))
+        raise ValueError(f"no reporter {text!r}; there are: {factories}")
+    if not text.startswith(_FLINKS) and ":" not in text:
         raise ValueError(f"no reporter {text!r}: name a class of Flink's, or one of your own as module:Class")
     try:
-        found = getattr(importlib.import_module(module), attribute)
+        found = plugins.load(ENTRY_POINTS, _FLINKS + flinks) if text.startswith(_FLINKS) else _own_class(text)
     except (ImportError, AttributeError) as error:
         raise ValueError(f"no reporter {text!r}: {error}") from error
     if not (isinstance(found, type) and issubclass(found, MetricReporter)):
         raise ValueError(f"{text!r} is no class that extends {MetricReporter.__module__}.{MetricReporter.__name__}")
     return found
+
+
+def _own_class(text: str) -> Any:
+    module, _, attribute = text.partition(":")
+    return getattr(importlib.import_module(module), attribute)
 
 
 # Settings

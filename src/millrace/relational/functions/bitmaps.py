@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from millrace.relational import types as t
+from millrace.relational.bitmap_values import bitmap_class, bitmap_text, read_bitmap
 from millrace.relational.functions.registry import (
     BIGINT_TYPE,
     BYTES,
@@ -24,8 +25,6 @@ from millrace.relational.functions.registry import (
 from millrace.relational.rex import Call
 
 _BITMAP = t.BitmapType()
-_LONGEST = 1_000_000
-"""characters of BITMAP_TO_STRING; longer ones end in ,...}"""
 BITMAP = Kind("BITMAP", lambda found: _BITMAP if isinstance(found, (t.BitmapType, t.NullType)) else None)
 _INTS = Kind(
     "ARRAY<INT>",
@@ -37,26 +36,10 @@ _INTS = Kind(
 )
 
 
-def bitmap_class() -> Any:
-    """pyroaring's class of bitmaps.
-
-    :raises ImportError: it is not installed.
-    """
-    try:
-        from pyroaring import BitMap
-    except ImportError as error:
-        raise ImportError("functions of BITMAPs need pyroaring: pip install 'millrace-streaming[bitmap]'") from error
-    return BitMap
-
-
 def written(bitmap: Any) -> bytes:
     """A bitmap in its portable form, as small as it gets."""
     bitmap.run_optimize()
     return bytes(bitmap.serialize())
-
-
-def _read(data: bytes) -> Any:
-    return bitmap_class().deserialize(data)
 
 
 @scalar("BITMAP_BUILD", takes(_INTS, result=_BITMAP))
@@ -68,7 +51,7 @@ def bitmap_build(call: Call, args: Sequence[Column], around: Surroundings) -> Co
 def _combination(name: str, combine: Callable[[Any, Any], Any]) -> None:
     @scalar(name, takes(BITMAP, BITMAP, result=_BITMAP))
     def compute(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
-        return by_row(call, args, lambda one, other: written(combine(_read(one), _read(other))))
+        return by_row(call, args, lambda one, other: written(combine(read_bitmap(one), read_bitmap(other))))
 
 
 _combination("BITMAP_AND", lambda one, other: one & other)
@@ -79,14 +62,14 @@ _combination("BITMAP_XOR", lambda one, other: one ^ other)
 
 @scalar("BITMAP_CARDINALITY", takes(BITMAP, result=BIGINT_TYPE))
 def bitmap_cardinality(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
-    return by_row(call, args, lambda data: len(_read(data)))
+    return by_row(call, args, lambda data: len(read_bitmap(data)))
 
 
 @scalar("BITMAP_FROM_BYTES", takes(BYTES, result=_BITMAP))
 def bitmap_from_bytes(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
     def check(data: bytes) -> bytes:
         try:
-            return written(_read(data))
+            return written(read_bitmap(data))
         except (ValueError, IndexError) as error:
             raise ValueError(f"BITMAP_FROM_BYTES: {len(data)} bytes that are no Roaring bitmap") from error
 
@@ -102,7 +85,7 @@ def bitmap_to_bytes(call: Call, args: Sequence[Column], around: Surroundings) ->
 @scalar("BITMAP_TO_ARRAY", takes(BITMAP, result=t.ArrayType(INT_TYPE)))
 def bitmap_to_array(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
     def numbers(data: bytes) -> list[int]:
-        held = _read(data)
+        held = read_bitmap(data)
         if len(held) > t.MAX_LENGTH:
             raise ValueError(f"BITMAP_TO_ARRAY: {len(held):,} numbers, an ARRAY has {t.MAX_LENGTH:,} at most")
         return [n - 2**32 if n >= 2**31 else n for n in held]
@@ -112,13 +95,4 @@ def bitmap_to_array(call: Call, args: Sequence[Column], around: Surroundings) ->
 
 @scalar("BITMAP_TO_STRING", takes(BITMAP, result=STRING))
 def bitmap_to_string(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
-    return by_row(call, args, text_of)
-
-
-def text_of(data: bytes) -> str:
-    """The numbers without sign, in order."""
-    numbers = _read(data)
-    text = ",".join(map(str, numbers[: _LONGEST // 2]))
-    if len(numbers) <= _LONGEST // 2 and len(text) <= _LONGEST:
-        return "{" + text + "}"
-    return "{" + text[: text.rfind(",", 0, _LONGEST)] + ",...}"
+    return by_row(call, args, bitmap_text)

@@ -14,15 +14,18 @@ import pyarrow.compute as pc
 
 from millrace.relational import types as t
 from millrace.relational.functions.cast_values import caster
-from millrace.relational.functions.casting import SignatureError, as_decimal, is_bytes, is_text
 from millrace.relational.functions.registry import (
     ANY,
     BOOLEAN,
     STRING,
     Column,
     Signature,
+    SignatureError,
     Surroundings,
+    as_decimal,
     by_row,
+    is_bytes,
+    is_text,
     scalar,
     takes,
 )
@@ -297,7 +300,7 @@ def _text(source: DataType, value: str) -> str | None:
 
 
 def _infer(args: Sequence[Rex], options: dict[str, Any]) -> Signature:
-    raise SignatureError("it takes a value and a type: casting.explicit_cast makes it")
+    raise SignatureError("it takes a value and a type: calls.explicit_cast makes it")
 
 
 def _compute(call: Call, args: Sequence[Column], around: Surroundings, attempt: bool) -> Column:

@@ -12,7 +12,6 @@ import numpy as np
 import pyarrow as pa
 
 from millrace.relational import types as t
-from millrace.relational.functions.casting import SignatureError
 from millrace.relational.functions.registry import (
     DOUBLE_TYPE,
     INT,
@@ -20,6 +19,7 @@ from millrace.relational.functions.registry import (
     STRING,
     Column,
     Signature,
+    SignatureError,
     Surroundings,
     by_row,
     scalar,

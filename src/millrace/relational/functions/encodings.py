@@ -26,6 +26,7 @@ from millrace.relational.functions.registry import (
     scalar,
     takes,
 )
+from millrace.relational.functions.text_values import decoded_text, encoded_text
 from millrace.relational.rex import Call
 
 # Characters and bytes
@@ -38,7 +39,6 @@ _CHARSETS = {
     "UTF-16LE": "utf-16-le",
     "UTF-16": "utf-16",
 }
-_BIG_ENDIAN_MARK = b"\xfe\xff"
 
 
 @scalar("ASCII", takes(TEXT, result=INT_TYPE))
@@ -65,22 +65,10 @@ def _decode(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
     return by_row(call, args, decoded_text, prepare={1: _charset})
 
 
-def decoded_text(value: bytes, charset: str) -> str:
-    if charset == "utf-16" and value[:2] not in (b"\xff\xfe", _BIG_ENDIAN_MARK):
-        charset = "utf-16-be"
-    return value.decode(charset, "replace")
-
-
 @scalar("ENCODE", takes(TEXT, TEXT, result=BYTES_TYPE))
 def _encode(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
     """What the character set lacks becomes ``?``."""
     return by_row(call, args, encoded_text, prepare={1: _charset})
-
-
-def encoded_text(text: str, charset: str) -> bytes:
-    if charset == "utf-16":
-        return (_BIG_ENDIAN_MARK if text else b"") + text.encode("utf-16-be", "replace")
-    return text.encode(charset, "replace")
 
 
 @scalar("TO_BASE64", takes(TEXT_OR_BYTES, result=STRING), spark=r"replace(base64({0}), '\r\n', '')")

@@ -14,13 +14,13 @@ from json.encoder import encode_basestring
 from typing import Any
 
 from millrace.relational import types as t
-from millrace.relational.functions.casting import SignatureError
 from millrace.relational.functions.registry import (
     STRING,
     TEXT,
     Column,
     Kind,
     Signature,
+    SignatureError,
     Surroundings,
     by_row,
     scalar,

@@ -16,15 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from millrace.relational import types as t
-from millrace.relational.functions.casting import (
-    SignatureError,
-    as_decimal,
-    common_type,
-    is_bytes,
-    is_number,
-    is_text,
-    widest_first,
-)
+from millrace.relational.functions.cast_values import fits
 from millrace.relational.functions.evaluate import Evaluator, scatter
 from millrace.relational.functions.registry import (
     ANY,
@@ -32,14 +24,23 @@ from millrace.relational.functions.registry import (
     BOOLEAN_TYPE,
     Column,
     Signature,
+    SignatureError,
     Surroundings,
     by_row,
+    cast_to,
+    common_type,
+    comparable_type,
+    compared,
+    is_bytes,
     is_null_constant,
+    is_number,
+    is_text,
     null,
     same_type,
     scalar,
     signature,
     takes,
+    widest_first,
 )
 from millrace.relational.rex import STEPS, Call, Literal, Rex, deep, deep_calls
 from millrace.relational.type_table import arrow_type
@@ -65,10 +66,6 @@ def _steps(call: Call, args: Sequence[Column], around: Surroundings) -> Column:
     return value
 
 
-# Comparisons
-
-_TIMES = (t.DateType, t.TimeType, t.TimestampType, t.LocalZonedTimestampType)
-_READ_FROM_TEXT: tuple[tuple[type[DataType], ...], ...] = (_TIMES, (t.NumericType,), (t.BooleanType,))
 _FLOATS = (t.FloatType, t.DoubleType)
 _WITHOUT_ORDER = (t.ArrayType, t.MapType, t.MultisetType, t.RowType, t.RawType, t.VariantType, t.BitmapType)
 _KERNELS: dict[str, Callable[[Any, Any], Any]] = {
@@ -87,33 +84,6 @@ _PYTHON: dict[str, Callable[[Any, Any], Any]] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
-
-
-def _all_are(types: Sequence[DataType], family: tuple[type[DataType], ...]) -> bool:
-    return all(isinstance(each, family) for each in types)
-
-
-def comparable_type(types: Sequence[DataType]) -> DataType | None:
-    """The one type that values are cast to in order to be looked for among each other; None if there is none."""
-    found = compared(types)
-    return None if found is None else common_type(found)
-
-
-def compared(types: Sequence[DataType]) -> list[DataType] | None:
-    """What values of these types are cast to in order to be compared; None if they cannot be."""
-    others = [each for each in types if not is_text(each)]
-    if others and len(others) < len(types) and any(_all_are(others, family) for family in _READ_FROM_TEXT):
-        read_as = common_type(others)
-        if read_as is not None:
-            types = [read_as.with_nullable(each.is_nullable) if is_text(each) else each for each in types]
-    if all(is_text(each) for each in types) or all(is_bytes(each) for each in types):
-        return list(types)
-    if all(isinstance(each, (t.IntegralType, t.DecimalType)) for each in types):
-        # Decimals of different scales compare exactly as they are: their common type may lack digits.
-        if any(isinstance(each, t.DecimalType) for each in types):
-            return [as_decimal(each) for each in types]
-    common = common_type(types)
-    return None if common is None else [common.with_nullable(each.is_nullable) for each in types]
 
 
 def _infer_comparison(count: int, ordered: bool, nullable: bool | None = None) -> Callable[..., Signature]:
@@ -142,7 +112,7 @@ def reading_text(
         each.nullable() if is_text(arg.type) and not is_text(each) and not isinstance(arg, Literal) else each
         for arg, each in zip(args, types)
     ]
-    return replace(signature(wanted, result, nullable), reads_text=True)
+    return replace(signature(wanted, result, nullable), cast=read_as)
 
 
 def compare(sign: str, call: Call, left: Column, right: Column) -> Column:
@@ -531,3 +501,22 @@ def _register_extreme(name: str, choose: Callable[..., Any], kernel: Callable[..
 
 _register_extreme("GREATEST", max, pc.max_element_wise)
 _register_extreme("LEAST", min, pc.min_element_wise)
+
+
+def read_as(expression: Rex, wanted: DataType) -> Rex:
+    """Cast an operand of a comparison, see ``cast_to``. Text that is no value of the type gives NULL: one such value in
+    the data must not end a job.
+
+    :raises SignatureError: a constant text is no value of the type.
+    """
+
+    if not is_text(expression.type) or is_text(wanted):
+        return cast_to(expression, wanted)
+    if not isinstance(expression, Literal):
+        return Call(wanted.nullable(), "TRY_CAST", (expression,))
+    if expression.value is not None and not fits(expression, wanted):
+        raise SignatureError(
+            f"{expression.value!r} cannot be read as {wanted.sql()}: compare with a value of that type, or CAST the "
+            "other side to STRING"
+        )
+    return cast_to(expression, wanted)

@@ -17,7 +17,6 @@ import pyarrow.compute as pc
 from millrace.relational import precision
 from millrace.relational import types as t
 from millrace.relational.functions.cast_values import wrap
-from millrace.relational.functions.casting import SignatureError, as_decimal, common_type, is_number
 from millrace.relational.functions.registry import (
     BIGINT,
     BYTES_TYPE,
@@ -30,15 +29,19 @@ from millrace.relational.functions.registry import (
     Column,
     Infer,
     Signature,
+    SignatureError,
     Surroundings,
+    as_decimal,
     by_row,
+    common_type,
+    constant_number,
     first,
+    is_number,
     scalar,
     signature,
     takes,
 )
-from millrace.relational.rex import Call, Literal, Rex
-from millrace.relational.rex_text import rex_text
+from millrace.relational.rex import Call, Literal, Rex, rex_text
 from millrace.relational.type_table import arrow_type
 from millrace.relational.types import DataType, DecimalType
 
@@ -281,16 +284,6 @@ def _register_whole(name: str, aliases: tuple[str, ...], kernel: Callable[[Colum
 
 _register_whole("CEIL", ("CEILING",), pc.ceil, decimal.ROUND_CEILING)
 _register_whole("FLOOR", (), pc.floor, decimal.ROUND_FLOOR)
-
-
-def constant_number(expression: Rex) -> int | None:
-    """The value of a whole number that is written in the query, also with a minus before it."""
-    if isinstance(expression, Literal) and isinstance(expression.value, int):
-        return expression.value
-    if isinstance(expression, Call) and expression.function in ("-", "CAST") and len(expression.args) == 1:
-        inner = constant_number(expression.args[0])
-        return None if inner is None else (-inner if expression.function == "-" else inner)
-    return None
 
 
 def _infer_digits() -> Infer:

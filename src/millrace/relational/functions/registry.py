@@ -27,6 +27,8 @@ takes the arguments; plans contain that one's name.
 
 The second half has the parts of which ``infer`` is made (kinds of arguments, and how the result's type follows from
 theirs), what computations on Arrow columns share, and ``shallow``, which makes flat lists of steps of deep expressions.
+
+Implicit casts: which type may be cast to which without being asked, and the common type of several.
 """
 
 from __future__ import annotations
@@ -42,9 +44,8 @@ import pyarrow.compute as pc
 
 from millrace.relational import functions
 from millrace.relational import types as t
-from millrace.relational.functions.casting import SignatureError, common_type, is_bytes, is_number, is_text
 from millrace.relational.rex import STEPS, Call, FieldAccess, Literal, Ref, Rex
-from millrace.relational.type_table import arrow_type
+from millrace.relational.type_table import Family, arrow_type, family_of, row_of
 from millrace.relational.types import DataType
 from millrace.util.names import import_modules
 from millrace.util.record import Record
@@ -53,8 +54,185 @@ if TYPE_CHECKING:
     from millrace.relational.functions.evaluate import Evaluator
 
 
+# Implicit casts
+
+
+class SignatureError(Exception):
+    """A function does not take these arguments. The message says what it takes; the front ends add the position."""
+
+
+_TIMES = (Family.DATE, Family.TIMESTAMP, Family.INSTANT)
+_NUMBERS = (Family.INTEGER, Family.APPROXIMATE, Family.DECIMAL)
+
+
+def cast_to(expression: Rex, wanted: DataType) -> Rex:
+    """The expression, cast where its type is another one (nullability aside)."""
+    found = expression.type
+    if found.is_same(wanted):
+        return expression
+    nullable = wanted.with_nullable(found.is_nullable)
+    if isinstance(expression, Literal) and expression.value is None:
+        return Literal(nullable.nullable(), None)
+    return Call(nullable, "CAST", (expression,))
+
+
+def is_number(data_type: DataType) -> bool:
+    return family_of(data_type) in _NUMBERS
+
+
+def is_text(data_type: DataType) -> bool:
+    return family_of(data_type) is Family.TEXT
+
+
+def is_bytes(data_type: DataType) -> bool:
+    return family_of(data_type) is Family.BYTES
+
+
+def as_decimal(data_type: DataType) -> t.DecimalType:
+    """The DECIMAL that holds every value of an exact type."""
+    if isinstance(data_type, t.DecimalType):
+        return data_type
+    return t.DecimalType(row_of(data_type).digits, 0, data_type.is_nullable)
+
+
+def common_type(types: Sequence[DataType]) -> DataType | None:
+    """The type that all of these are cast to without being asked, e.g. for the branches of a CASE or a UNION; None if
+    there is none. It is nullable if one of them is."""
+    found: DataType = t.NullType()
+    for each in types:
+        both = _common(found, each)
+        if both is None:
+            return None
+        found = both
+    return found.with_nullable(any(each.is_nullable for each in types) or not types)
+
+
+def widest_first(types: Sequence[DataType]) -> list[DataType]:
+    """Sort types so that DOUBLE comes before FLOAT: the common type of these two is the one that comes first."""
+    return sorted(types, key=lambda each: not isinstance(each, t.DoubleType))
+
+
+def _common(left: DataType, right: DataType) -> DataType | None:
+    if left.is_same(right) or isinstance(right, t.NullType):
+        return left
+    if isinstance(left, t.NullType):
+        return right
+    if is_number(left) and is_number(right):
+        return _common_number(left, right)
+    if (is_text(left) and is_text(right)) or (is_bytes(left) and is_bytes(right)):
+        return _common_sized(left, right)
+    if family_of(left) in _TIMES and family_of(right) in _TIMES:
+        return _common_time(left, right)
+    if type(left) is type(right):
+        return _common_parts(left, right)
+    return None
+
+
+def _common_number(left: DataType, right: DataType) -> DataType:
+    if isinstance(left, t.IntegralType) and isinstance(right, t.IntegralType):
+        return left if left.bits >= right.bits else right
+    families = [family_of(left), family_of(right)]
+    if families == [Family.APPROXIMATE, Family.APPROXIMATE]:
+        return left  # as in Flink: FLOAT with DOUBLE is FLOAT, DOUBLE with FLOAT is DOUBLE
+    if Family.APPROXIMATE in families:
+        double = Family.DECIMAL in families or t.DoubleType in (type(left), type(right))
+        return t.DoubleType() if double else t.FloatType()
+    a, b = as_decimal(left), as_decimal(right)
+    scale = max(a.scale, b.scale)
+    digits = max(a.precision - a.scale, b.precision - b.scale)
+    return t.DecimalType(min(38, digits + scale), min(scale, max(0, 38 - digits)))
+
+
+def _common_sized(left: DataType, right: DataType) -> DataType:
+    length = max(left.length, right.length)  # type: ignore[attr-defined]
+    fixed = type(left) is type(right) and isinstance(left, (t.CharType, t.BinaryType)) and left.length == length
+    if fixed and right.length == length:  # type: ignore[attr-defined]
+        return left
+    return t.VarCharType(length) if is_text(left) else t.VarBinaryType(length)
+
+
+def _common_time(left: DataType, right: DataType) -> DataType:
+    precision = max(getattr(left, "precision", 0), getattr(right, "precision", 0))
+    if isinstance(left, t.LocalZonedTimestampType) or isinstance(right, t.LocalZonedTimestampType):
+        return t.LocalZonedTimestampType(precision)
+    return t.TimestampType(precision)
+
+
+def _common_parts(left: DataType, right: DataType) -> DataType | None:
+    combine = _COMBINED.get(type(left))
+    return combine and combine(left, right)
+
+
+def _common_rows(left: t.RowType, right: t.RowType) -> DataType | None:
+    parts = [common_type(pair) for pair in zip(left.field_types(), right.field_types())]
+    if len(left) != len(right) or None in parts:
+        return None
+    return t.RowType([t.RowField(name, part) for name, part in zip(left.names, parts) if part is not None])
+
+
+def _common_elements(left: t.ArrayType | t.MultisetType, right: t.ArrayType | t.MultisetType) -> DataType | None:
+    element = common_type([left.element_type, right.element_type])
+    return None if element is None else type(left)(element)
+
+
+def _common_maps(left: t.MapType, right: t.MapType) -> DataType | None:
+    key, value = common_type([left.key_type, right.key_type]), common_type([left.value_type, right.value_type])
+    return None if key is None or value is None else t.MapType(key, value)
+
+
+_COMBINED: dict[type[DataType], Callable[[Any, Any], DataType | None]] = {
+    t.TimeType: lambda left, right: t.TimeType(max(left.precision, right.precision)),
+    t.DayTimeIntervalType: lambda left, right: t.DayTimeIntervalType(
+        t.DayTimeIntervalType.DayTimeResolution.DAY_TO_SECOND
+    ),
+    t.YearMonthIntervalType: lambda left, right: t.YearMonthIntervalType(
+        t.YearMonthIntervalType.YearMonthResolution.YEAR_TO_MONTH
+    ),
+    t.ArrayType: _common_elements,
+    t.MapType: _common_maps,
+    t.MultisetType: _common_elements,
+    t.RowType: _common_rows,
+}
+
+
+# Comparisons
+
+_TIME_TYPES = (t.DateType, t.TimeType, t.TimestampType, t.LocalZonedTimestampType)
+_READ_FROM_TEXT: tuple[tuple[type[DataType], ...], ...] = (_TIME_TYPES, (t.NumericType,), (t.BooleanType,))
+
+
+def _all_are(types: Sequence[DataType], family: tuple[type[DataType], ...]) -> bool:
+    return all(isinstance(each, family) for each in types)
+
+
+def comparable_type(types: Sequence[DataType]) -> DataType | None:
+    """The one type that values are cast to in order to be looked for among each other; None if there is none."""
+    found = compared(types)
+    return None if found is None else common_type(found)
+
+
+def compared(types: Sequence[DataType]) -> list[DataType] | None:
+    """What values of these types are cast to in order to be compared; None if they cannot be."""
+    others = [each for each in types if not is_text(each)]
+    if others and len(others) < len(types) and any(_all_are(others, family) for family in _READ_FROM_TEXT):
+        read_as = common_type(others)
+        if read_as is not None:
+            types = [read_as.with_nullable(each.is_nullable) if is_text(each) else each for each in types]
+    if all(is_text(each) for each in types) or all(is_bytes(each) for each in types):
+        return list(types)
+    if all(isinstance(each, (t.IntegralType, t.DecimalType)) for each in types):
+        # Decimals of different scales compare exactly as they are: their common type may lack digits.
+        if any(isinstance(each, t.DecimalType) for each in types):
+            return [as_decimal(each) for each in types]
+    common = common_type(types)
+    return None if common is None else [common.with_nullable(each.is_nullable) for each in types]
+
+
 Column: TypeAlias = Any
 """An argument or result: a ``pyarrow.Array``, or a ``pyarrow.Scalar`` that stands for a column of equal values."""
+
+
+# Functions by name
 
 
 class Signature(Record):
@@ -62,9 +240,8 @@ class Signature(Record):
 
     args: tuple[DataType, ...]
     result: DataType
-    reads_text: bool = False
-    """text that is compared with other values is read as one of them: NULL where it is none, an error if it is a
-    constant"""
+    cast: Callable[[Rex, DataType], Rex] = cast_to
+    """casts an argument to its type"""
 
 
 class Surroundings(Record):
@@ -170,37 +347,17 @@ def find_scalar(name: str) -> Scalar | None:
     return _scalars.get(name)
 
 
+def candidates(name: str) -> tuple[Scalar, ...]:
+    """The function with this name (upper case) and its overloads, in the order in which they are tried; empty: none."""
+    found = find_scalar(name)
+    return () if found is None else (found, *_overloads.get(found.name, ()))
+
+
 def scalar_names() -> list[str]:
     """Names and aliases of all scalar functions that queries can call; names that begin with ``$`` are for rules
     only."""
     import_modules(functions)
     return sorted(name for name in _scalars if not name.startswith("$"))
-
-
-def call(name: str, args: Sequence[Rex], options: dict[str, Any] | None = None) -> Call:
-    """A typed call: the arguments are cast to what the function takes.
-
-    :raises SignatureError: it does not take them.
-    :raises KeyError: there is no such function.
-    """
-    from millrace.relational.functions.casting import cast_to, read_as
-
-    found = find_scalar(name)
-    if found is None:
-        raise KeyError(name)
-    options = options or {}
-    problems = []
-    for candidate in (found, *_overloads.get(found.name, ())):
-        try:
-            signature = candidate.infer(args, options)
-        except SignatureError as error:
-            problems.append(str(error))
-            continue
-        cast = read_as if signature.reads_text else cast_to
-        given = tuple(cast(arg, wanted) for arg, wanted in zip(args, signature.args, strict=True))
-        return Call(signature.result, candidate.name, given, tuple(sorted(options.items())))
-    types = ", ".join(arg.type.sql() for arg in args)
-    raise SignatureError(f"{found.name} does not take ({types}): {', or '.join(problems)}")
 
 
 # Computations on Arrow columns
@@ -463,3 +620,36 @@ def _depths(expression: Rex) -> dict[int, int]:
         todo.pop()
         found[id(part)] = 1 + max((found[id(child)] for child in part.children), default=0)
     return found
+
+
+def constant_number(expression: Rex) -> int | None:
+    """The value of a whole number that is written in the query, also with a minus before it."""
+    if isinstance(expression, Literal) and isinstance(expression.value, int):
+        return expression.value
+    if isinstance(expression, Call) and expression.function in ("-", "CAST") and len(expression.args) == 1:
+        inner = constant_number(expression.args[0])
+        return None if inner is None else (-inner if expression.function == "-" else inner)
+    return None
+
+
+def call(name: str, args: Sequence[Rex], options: dict[str, Any] | None = None) -> Call:
+    """A typed call: the arguments are cast to what the function takes.
+
+    :raises SignatureError: it does not take them.
+    :raises KeyError: there is no such function.
+    """
+    found = candidates(name)
+    if not found:
+        raise KeyError(name)
+    options = options or {}
+    problems = []
+    for candidate in found:
+        try:
+            signature = candidate.infer(args, options)
+        except SignatureError as error:
+            problems.append(str(error))
+            continue
+        given = tuple(signature.cast(arg, wanted) for arg, wanted in zip(args, signature.args, strict=True))
+        return Call(signature.result, candidate.name, given, tuple(sorted(options.items())))
+    types = ", ".join(arg.type.sql() for arg in args)
+    raise SignatureError(f"{found[0].name} does not take ({types}): {', or '.join(problems)}")

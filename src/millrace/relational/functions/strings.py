@@ -13,7 +13,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from millrace.relational import types as t
-from millrace.relational.functions.casting import SignatureError, common_type, is_bytes, is_text
 from millrace.relational.functions.registry import (
     BOOLEAN_TYPE,
     INT_TYPE,
@@ -23,10 +22,14 @@ from millrace.relational.functions.registry import (
     Column,
     Kind,
     Signature,
+    SignatureError,
     Surroundings,
     by_row,
+    common_type,
     first,
+    is_bytes,
     is_null_constant,
+    is_text,
     null,
     scalar,
     shortened,
@@ -160,7 +163,7 @@ def substring(text: str, start: int, length: int = _LARGEST) -> str | None:
 
 def _spark_substring(call: Call, args: Sequence[str]) -> str | None:
     """Spark counts a start before the text, and a negative length, differently: only for constants that are neither."""
-    from millrace.relational.functions.numbers import constant_number
+    from millrace.relational.functions.registry import constant_number
 
     numbers = [constant_number(arg) for arg in call.args[1:]]
     if any(number is None or not 0 <= number <= _LARGEST for number in numbers):

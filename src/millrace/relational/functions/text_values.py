@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from millrace.relational import types as t
+from millrace.relational.bitmap_values import bitmap_text
 from millrace.relational.precision import EXACT, fit
 from millrace.relational.time_zones import zone_of
 from millrace.relational.type_table import ByFamily, Family, family_of, parts_of
@@ -196,13 +197,6 @@ def _map(source: DataType, zone: str) -> Format | None:
     return lambda value: "{" + ", ".join(f"{key(k)}={item(v)}" for k, v in value) + "}"
 
 
-def _bitmap(value: bytes) -> str:
-    # Functions are found by types, whose values have texts: they cannot be there first.
-    from millrace.relational.functions.bitmaps import text_of
-
-    return text_of(value)
-
-
 def _instant_format(source: t.LocalZonedTimestampType, zone: str) -> Format:
     local = zone_of(zone)
     return lambda value: timestamp_text(value.astimezone(local), source.precision)
@@ -301,8 +295,25 @@ _FORMATS: ByFamily = {
     Family.MONTHS: lambda kind, zone: _months_text,
     Family.SPAN: lambda kind, zone: _span_text,
     Family.RAW: lambda kind, zone: lambda value: str(pickle.loads(value)),
-    Family.BITMAP: lambda kind, zone: _bitmap,
+    Family.BITMAP: lambda kind, zone: bitmap_text,
     Family.ARRAY: _array,
     Family.MAP: _map,
     Family.ROW: _row,
 }
+
+
+# Text in character sets
+
+_BIG_ENDIAN_MARK = b"\xfe\xff"
+
+
+def decoded_text(value: bytes, charset: str) -> str:
+    if charset == "utf-16" and value[:2] not in (b"\xff\xfe", _BIG_ENDIAN_MARK):
+        charset = "utf-16-be"
+    return value.decode(charset, "replace")
+
+
+def encoded_text(text: str, charset: str) -> bytes:
+    if charset == "utf-16":
+        return (_BIG_ENDIAN_MARK if text else b"") + text.encode("utf-16-be", "replace")
+    return text.encode(charset, "replace")

@@ -9,15 +9,17 @@ from typing import Any
 import numpy as np
 
 from millrace.relational import types as t
-from millrace.relational.functions.casting import SignatureError, common_type, is_number
 from millrace.relational.functions.registry import (
     BOOLEAN_TYPE,
     DOUBLE_TYPE,
     INT_TYPE,
     Column,
     Signature,
+    SignatureError,
     Spark,
     Surroundings,
+    common_type,
+    is_number,
     scalar,
     signature,
 )

@@ -13,15 +13,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from millrace.relational import types as t
-from millrace.relational.functions.casting import SignatureError, is_text
 from millrace.relational.functions.registry import (
     BIGINT_TYPE,
     Column,
     Infer,
     Kind,
     Signature,
+    SignatureError,
     Spark,
     Surroundings,
+    is_text,
     scalar,
     signature,
     takes,

@@ -16,7 +16,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from millrace.relational import types as t
-from millrace.relational.functions.casting import SignatureError, is_number, is_text
 from millrace.relational.functions.registry import (
     BIGINT,
     BIGINT_TYPE,
@@ -24,8 +23,11 @@ from millrace.relational.functions.registry import (
     TEXT,
     Column,
     Signature,
+    SignatureError,
     Surroundings,
     by_row,
+    is_number,
+    is_text,
     scalar,
     signature,
     takes,

@@ -22,14 +22,14 @@ from millrace.relational.nodes.keyed_nodes import (
     WindowSpec,
     WindowTable,
 )
-from millrace.relational.nodes.rel import Rel, find, walk
-from millrace.relational.nodes.row_nodes import (
+from millrace.relational.nodes.rel import (
     Correlate,
     Expand,
     Filter,
     FromChangelog,
     Hinted,
     Project,
+    Rel,
     Scan,
     SetOp,
     Sink,
@@ -38,6 +38,8 @@ from millrace.relational.nodes.row_nodes import (
     ToChangelog,
     Values,
     Watermark,
+    find,
+    walk,
 )
 from millrace.relational.rex import PROCTIME, ROWTIME, Field, Schema
 

@@ -6,10 +6,22 @@ from dataclasses import field, replace
 from functools import cached_property
 from typing import Any
 
-from millrace.relational.matching import Pattern
 from millrace.relational.nodes.rel import EXPRESSIONS, Rel, Single, nullable
-from millrace.relational.rex import AggCall, Field, Frame, Rex, Schema, SortKey
-from millrace.relational.rex_text import agg_text, frame_text, keys_text, named, rex_text, sets_text
+from millrace.relational.rex import (
+    AggCall,
+    Field,
+    Frame,
+    Pattern,
+    Rex,
+    Schema,
+    SortKey,
+    agg_text,
+    frame_text,
+    keys_text,
+    named,
+    rex_text,
+    sets_text,
+)
 from millrace.util.record import Record
 from millrace.util.secrets import mask_options
 

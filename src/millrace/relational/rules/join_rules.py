@@ -5,12 +5,11 @@ of their tables."""
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
-from millrace.common.config_values import to_boolean
 from millrace.relational import nodes as n
 from millrace.relational.nodes.rel import transform
 from millrace.relational.rex import (
@@ -313,7 +312,7 @@ class Estimate(Record):
 def estimate(plan: n.Rel) -> Estimate | None:
     """Estimate the rows of a plan; None: it reads a table without statistics."""
     if isinstance(plan, n.Scan):
-        rows = plan.rows if plan.rows is not None else _told(plan.source)
+        rows = plan.rows if plan.rows is not None else _source_rows(plan.source)
         return None if rows is None else Estimate(float(rows), float(rows))
     if isinstance(plan, n.Values):
         return Estimate(float(len(plan.rows)), float(len(plan.rows)))
@@ -334,7 +333,7 @@ def estimate(plan: n.Rel) -> Estimate | None:
     return None
 
 
-def _told(source: Any) -> int | None:
+def _source_rows(source: Any) -> int | None:
     """What a source knows of itself, such as the heads of files."""
     rows: int | None = None if source is None else source.counted_rows()
     return rows
@@ -347,16 +346,11 @@ def _share(condition: Rex) -> float:
 
 # The order of inner joins
 
-ENABLED = "table.optimizer.join-reorder-enabled"
+JOIN_REORDER = "table.optimizer.join-reorder-enabled"
 MOST = 12
 """inputs that are ordered at once; more keep the order of the text"""
 _OTHER_CONDITION = 0.5
 """the share of pairs that a condition which is no equality of columns lets through"""
-
-
-def wants_order(settings: Mapping[str, str]) -> bool:
-    """Whether the session has it on."""
-    return to_boolean(settings.get(ENABLED, "false"))
 
 
 def join_order(plan: n.Rel) -> n.Rel:

@@ -1,22 +1,25 @@
 """The rules that a plan goes through, in their order: ``STREAMING`` before it becomes a streaming program, ``BATCH``
-before Spark runs it. And the two rules about whole plans: GROUPING SETS for engines that know one set of keys, and
-plans that run as one job, whose equal parts become one node.
+before Spark runs it. Here are also the rules about whole plans: column pruning (columns that are not needed are
+neither read nor passed on), GROUPING SETS for engines that know one set of keys, and plans that run as one job,
+whose equal parts become one node.
+
+Tests check the plan after each rule (the environment variable ``MILLRACE_CHECK_PLANS``).
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
+from millrace.common.configuration import is_on
 from millrace.relational import nodes as n
 from millrace.relational.functions.registry import Surroundings
 from millrace.relational.nodes import Filter, Project, Rel, Watermark
-from millrace.relational.nodes.rel import expressions_of, transform
-from millrace.relational.rex import AggCall, Call, Literal, Ref, Rex, deep_calls
-from millrace.relational.rules import plan_check
-from millrace.relational.rules.column_pruning import prune_columns
+from millrace.relational.nodes.rel import expressions_of, transform, walk
+from millrace.relational.rex import AggCall, Call, Field, Literal, Ref, Rex, SortKey, deep_calls, refs, remap
+from millrace.relational.rex import walk as parts_of
 from millrace.relational.rules.filters_and_projections import (
     fold_constants,
     is_deterministic,
@@ -24,11 +27,399 @@ from millrace.relational.rules.filters_and_projections import (
     push_filters,
     push_into_sources,
 )
-from millrace.relational.rules.join_rules import join_keys, join_order, wants_order
+from millrace.relational.rules.join_rules import JOIN_REORDER, join_keys, join_order
 from millrace.relational.rules.window_rules import attached_windows, top_n
-from millrace.relational.sources import TableSource
+from millrace.relational.sources import TableSource, goes_by_key
 from millrace.relational.types import BooleanType, IntType
 from millrace.util.identity import IdentityDict
+
+# What must hold of every plan, and between a plan and what a rule has made of it
+
+VARIABLE = "MILLRACE_CHECK_PLANS"
+"""the environment variable that is 1 where plans are checked after each rule"""
+
+
+class PlanError(AssertionError):
+    """A rule has made a plan that is wrong: the text names the rule, the node and what does not fit."""
+
+
+@deep_calls()
+def check_rule(rule: str, before: Rel, after: Rel) -> None:
+    """
+    :raises PlanError: the result has other columns than before, or a node is not sound.
+    """
+    for problem in (*_other_columns(before.schema, after.schema), *problems_of(after)):
+        raise PlanError(f"rule {rule}: {problem}")
+
+
+def problems_of(plan: Rel) -> Iterator[str]:
+    """What is wrong with the nodes of a plan."""
+    for node in walk(plan):
+        name, columns = type(node).__name__, _columns_in_reach(node)
+        for expression in expressions_of(node):
+            yield from (f"{name}: {problem}" for problem in _wrong_references(expression, columns))
+        yield from (f"{name}: {problem}" for problem in _wrong_numbers(node))
+
+
+def _columns_in_reach(node: Rel) -> tuple[Field, ...]:
+    """The columns that expressions of a node may read: those of its inputs, and what it adds to them itself."""
+    columns = tuple(column for each in node.inputs for column in each.schema)
+    if isinstance(node, n.Correlate):
+        return columns + node.produced
+    if isinstance(node, n.LookupJoin):
+        return columns + node.table
+    return columns
+
+
+def _wrong_references(expression: Rex, columns: tuple[Field, ...]) -> Iterator[str]:
+    for part in parts_of(expression):
+        if not isinstance(part, Ref):
+            continue
+        if part.index >= len(columns):
+            yield f"column {part.index} is read, and there are {len(columns)}"
+        elif not part.type.is_same(columns[part.index].type):
+            column = columns[part.index]
+            yield f"column {part.index} ({column.name}) is read as {part.type}, and is {column.type}"
+
+
+def _wrong_numbers(node: Rel) -> Iterator[str]:
+    """Parts of a node that belong to each other and are not as many."""
+    width = len(node.schema)
+    if isinstance(node, n.Project) and len(node.expressions) != width:
+        yield f"{len(node.expressions)} expressions for {width} columns"
+    if isinstance(node, n.Expand):
+        yield from (f"{len(each)} expressions for {width} columns" for each in node.projections if len(each) != width)
+    if isinstance(node, n.SetOp):
+        yield from (
+            f"a branch has {len(each.schema)} columns, the result {width}"
+            for each in node.branches
+            if len(each.schema) != width
+        )
+    if isinstance(node, (n.Aggregate, n.WindowAggregate)):
+        below = len(node.input.schema)
+        yield from (f"key {key} is none of {below} columns" for key in node.keys if key >= below)
+
+
+def _other_columns(before: tuple[Field, ...], after: tuple[Field, ...]) -> Iterator[str]:
+    names, now = [column.name for column in before], [column.name for column in after]
+    if names != now:
+        yield f"the columns {names} have become {now}"
+        return
+    for old, new in zip(before, after):
+        if not old.type.is_same(new.type):
+            yield f"the type of {old.name} was {old.type} and has become {new.type}"
+        elif new.type.is_nullable and not old.type.is_nullable:
+            yield f"{old.name} was {old.type} and may be NULL now"
+
+
+# Column pruning
+
+Places = dict[int, int]
+"""column before -> column of the narrower node"""
+
+
+def prune_columns(plan: n.Rel) -> n.Rel:
+    """Remove columns that are not needed from all nodes of a plan, down to ``Scan.projected``; the result keeps its
+    columns."""
+    pruned, places = _prune(plan, set(range(len(plan.schema))))
+    assert places == {index: index for index in range(len(plan.schema))}, "all columns of the result are needed"
+    return pruned
+
+
+def _prune(node: n.Rel, needed: set[int]) -> tuple[n.Rel, Places]:
+    """The node with at least the needed columns, in the same order."""
+    for kind, prune in _RULES:
+        if isinstance(node, kind):
+            return prune(node, needed)
+    return _whole(node)
+
+
+def _whole(node: n.Rel) -> tuple[n.Rel, Places]:
+    """A node that needs all of its inputs, and keeps all of its columns."""
+    inputs = tuple(_exactly(each, set(range(len(each.schema)))) for each in node.inputs)
+    return (node.with_inputs(inputs) if inputs else node), _unmoved(len(node.schema))
+
+
+def _unmoved(width: int) -> Places:
+    return {index: index for index in range(width)}
+
+
+def _exactly(node: n.Rel, needed: set[int]) -> n.Rel:
+    """The node with just the needed columns, or all if none is: rows without columns are not carried around."""
+    needed = needed or ({0} if node.schema else set())
+    pruned, places = _prune(node, needed)
+    if len(pruned.schema) == len(needed):
+        return pruned
+    kept = sorted(needed)
+    columns = tuple(pruned.schema[places[index]] for index in kept)
+    return n.Project(pruned, tuple(Ref(column.type, places[i]) for i, column in zip(kept, columns)), columns)
+
+
+def _kept(needed: Iterable[int]) -> Places:
+    return {old: new for new, old in enumerate(sorted(needed))}
+
+
+def _scan(node: n.Scan, needed: set[int]) -> tuple[n.Rel, Places]:
+    if node.source is None:
+        return _whole(node)
+    read = range(len(node.columns)) if node.projected is None else node.projected
+    if goes_by_key(node.source):
+        # The primary key identifies rows, so it is read even if no node above needs it.
+        needed = needed | {place for place, column in enumerate(read) if column in node.source.primary_key}
+    needed = needed or {0}
+    places = _kept(needed)
+    narrow = replace(
+        node, columns=tuple(node.columns[index] for index in places), projected=tuple(read[index] for index in places)
+    )
+    return (node if len(needed) == len(node.columns) else narrow), places
+
+
+def _values(node: n.Values, needed: set[int]) -> tuple[n.Rel, Places]:
+    places = _kept(needed)
+    columns = tuple(node.columns[index] for index in places)
+    return n.Values(columns, tuple(tuple(row[index] for index in places) for row in node.rows)), places
+
+
+def _project(node: n.Project, needed: set[int]) -> tuple[n.Rel, Places]:
+    places = _kept(needed or ({0} if node.columns else set()))
+    kept = [node.expressions[index] for index in places]
+    below, moved = _below(node.input, set().union(*map(refs, kept)) if kept else set())
+    expressions = tuple(remap(each, moved) for each in kept)
+    return n.Project(below, expressions, tuple(node.columns[index] for index in places)), places
+
+
+def _below(node: n.Rel, needed: set[int]) -> tuple[n.Rel, Places]:
+    needed = needed or ({0} if node.schema else set())
+    return _prune(node, needed)
+
+
+def _pruned_through(node: n.Rel, needed: set[int]) -> tuple[n.Rel, Places]:
+    """Columns of the input and expressions over them."""
+    read = set().union(*map(refs, expressions_of(node)))
+    below, places = _below(node.inputs[0], needed | read)
+    changed: Any = node.with_inputs((below,))
+    if isinstance(node, n.Filter):
+        changed = replace(changed, condition=remap(node.condition, places))
+    elif isinstance(node, n.Sort):
+        changed = replace(changed, keys=_keys(node.keys, places))
+    return changed, places
+
+
+def _watermark(node: n.Watermark, needed: set[int]) -> tuple[n.Rel, Places]:
+    below, places = _below(node.input, needed | {node.column} | refs(node.expression))
+    return replace(node, input=below, column=places[node.column], expression=remap(node.expression, places)), places
+
+
+def _window_table(node: n.WindowTable, needed: set[int]) -> tuple[n.Rel, Places]:
+    """The three columns of the window stay."""
+    width = len(node.input.schema)
+    read = {index for index in needed if index < width} | {node.time, *node.partition}
+    below, places = _below(node.input, read)
+    start = len(below.schema)
+    columns = (*(node.columns[index] for index in sorted(places, key=places.__getitem__)), *node.columns[width:])
+    pruned = replace(
+        node,
+        input=below,
+        time=places[node.time],
+        partition=tuple(places[index] for index in node.partition),
+        columns=columns,
+    )
+    return pruned, {**places, **{width + index: start + index for index in range(len(node.columns) - width)}}
+
+
+def _window_aggregate(node: n.WindowAggregate, needed: set[int]) -> tuple[n.Rel, Places]:
+    """Keep all columns of the aggregation; of its input only the columns that it reads."""
+    below, places = _below(node.input, {node.time, *node.keys, *(node.attached or ()), *_read(node.aggregates)})
+    pruned = replace(
+        node,
+        input=below,
+        time=places[node.time],
+        keys=tuple(places[key] for key in node.keys),
+        aggregates=_calls(node.aggregates, places),
+        attached=None if node.attached is None else (places[node.attached[0]], places[node.attached[1]]),
+    )
+    return pruned, _unmoved(len(node.columns))
+
+
+def _keys(keys: Sequence[SortKey], places: Places) -> tuple[SortKey, ...]:
+    return tuple(replace(key, expression=remap(key.expression, places)) for key in keys)
+
+
+def _calls(calls: Sequence[AggCall], places: Places) -> tuple[AggCall, ...]:
+    def moved(expression: Rex) -> Rex:
+        return remap(expression, places)
+
+    return tuple(call.map(moved) for call in calls)
+
+
+def _aggregate(node: n.Aggregate, needed: set[int]) -> tuple[n.Rel, Places]:
+    """Keys stay, calls that are not needed go. A table aggregate function makes several columns at once."""
+    width = len(node.keys)
+    whole = len(node.columns) != width + len(node.aggregates) or not width
+    kept = set(range(len(node.columns))) if whole else needed | set(range(width))
+    calls = node.aggregates if whole else tuple(node.aggregates[i - width] for i in sorted(kept) if i >= width)
+    read = {*node.keys, *_read(calls)}
+    below, places = _below(node.input, read)
+    pruned = replace(
+        node,
+        input=below,
+        keys=tuple(places[key] for key in node.keys),
+        aggregates=_calls(calls, places),
+        columns=tuple(node.columns[index] for index in sorted(kept)),
+    )
+    return pruned, _kept(kept)
+
+
+def _read(calls: Sequence[AggCall]) -> set[int]:
+    return {index for call in calls for each in call.inputs() for index in refs(each)}
+
+
+def _over(node: n.Over, needed: set[int]) -> tuple[n.Rel, Places]:
+    width = len(node.input.schema)
+    chosen = [index for index in range(len(node.calls)) if width + index in needed]
+    calls = [node.calls[index] for index in chosen]
+    if not calls:
+        return _below(node.input, needed)
+    order = {index for key in node.order for index in refs(key.expression)}
+    read = {index for index in needed if index < width} | set(node.partition) | order | _read([c for c, _ in calls])
+    below, places = _below(node.input, read)
+    pruned = replace(
+        node,
+        input=below,
+        partition=tuple(places[index] for index in node.partition),
+        order=_keys(node.order, places),
+        calls=tuple((call, frame) for call, (_, frame) in zip(_calls([c for c, _ in calls], places), calls)),
+        produced=tuple(node.produced[index] for index in chosen),
+    )
+    start = len(below.schema)
+    return pruned, {**places, **{width + index: start + new for new, index in enumerate(chosen)}}
+
+
+def _rank(node: n.Rank, needed: set[int]) -> tuple[n.Rel, Places]:
+    width = len(node.input.schema)
+    order = {index for key in node.order for index in refs(key.expression)}
+    read = {index for index in needed if index < width} | set(node.partition) | order | set(node.window or ())
+    below, places = _below(node.input, read)
+    pruned = replace(
+        node,
+        input=below,
+        partition=tuple(places[index] for index in node.partition),
+        order=_keys(node.order, places),
+        window=None if node.window is None else (places[node.window[0]], places[node.window[1]]),
+        number=node.number if width in needed else None,
+    )
+    return pruned, {**places, **({width: len(below.schema)} if width in needed else {})}
+
+
+def _join(node: n.Join | n.IntervalJoin | n.WindowJoin | n.TemporalJoin, needed: set[int]) -> tuple[n.Rel, Places]:
+    width = len(node.left.schema)
+    own_left, own_right = _own_columns(node)
+    read = needed | refs(node.condition)
+    left, left_places = _below(node.left, {index for index in read if index < width} | own_left)
+    right, right_places = _below(node.right, {index - width for index in read if index >= width} | own_right)
+    start = len(left.schema)
+    places = {**left_places, **{width + old: start + new for old, new in right_places.items()}}
+    pruned = replace(node, left=left, right=right, condition=remap(node.condition, places))
+    moved = _with_own_columns(pruned, left_places, right_places)
+    return moved, (left_places if node.kind in ("SEMI", "ANTI") else places)
+
+
+def _own_columns(node: n.Rel) -> tuple[set[int], set[int]]:
+    """The columns of either side that a join reads beside its condition."""
+    if isinstance(node, n.IntervalJoin):
+        return {node.left_time}, {node.right_time}
+    if isinstance(node, n.WindowJoin):
+        return set(node.left_window), set(node.right_window)
+    if isinstance(node, n.TemporalJoin):
+        return {node.left_time}, {*node.right_key, *([] if node.right_time is None else [node.right_time])}
+    return set(), set()
+
+
+def _with_own_columns(node: n.Rel, left: Places, right: Places) -> n.Rel:
+    if isinstance(node, n.IntervalJoin):
+        return replace(node, left_time=left[node.left_time], right_time=right[node.right_time])
+    if isinstance(node, n.WindowJoin):
+        (a, b), (c, d) = node.left_window, node.right_window
+        return replace(node, left_window=(left[a], left[b]), right_window=(right[c], right[d]))
+    if isinstance(node, n.TemporalJoin):
+        time = None if node.right_time is None else right[node.right_time]
+        key = tuple(right[index] for index in node.right_key)
+        return replace(node, left_time=left[node.left_time], right_time=time, right_key=key)
+    return node
+
+
+def _deduplicate(node: n.Deduplicate, needed: set[int]) -> tuple[n.Rel, Places]:
+    width = len(node.input.schema)
+    read = {index for index in needed if index < width} | {node.time, *node.keys, *(node.window or ())}
+    below, places = _below(node.input, read)
+    pruned = replace(
+        node,
+        input=below,
+        keys=tuple(places[key] for key in node.keys),
+        time=places[node.time],
+        window=None if node.window is None else (places[node.window[0]], places[node.window[1]]),
+        number=node.number if width in needed else None,
+    )
+    return pruned, {**places, **({width: len(below.schema)} if width in needed else {})}
+
+
+def _lookup_join(node: n.LookupJoin, needed: set[int]) -> tuple[n.Rel, Places]:
+    """All columns of the external table stay: it gives whole rows."""
+    width = len(node.input.schema)
+    read = {index for _, key in node.lookup for index in refs(key)}
+    if node.condition is not None:
+        read |= refs(node.condition)
+    below, places = _below(node.input, {index for index in needed | read if index < width})
+    start = len(below.schema)
+    places = {**places, **{width + index: start + index for index in range(len(node.table))}}
+    condition = None if node.condition is None else remap(node.condition, places)
+    lookup = tuple((column, remap(key, places)) for column, key in node.lookup)
+    return replace(node, input=below, lookup=lookup, condition=condition), places
+
+
+def _correlate(node: n.Correlate, needed: set[int]) -> tuple[n.Rel, Places]:
+    """Keep all columns of the table function, since it makes them in any case."""
+    width = len(node.input.schema)
+    read = {index for each in node.args for index in refs(each)}
+    if node.condition is not None:
+        read |= refs(node.condition)
+    below, places = _below(node.input, {index for index in needed | read if index < width})
+    start = len(below.schema)
+    places = {**places, **{width + index: start + index for index in range(len(node.produced))}}
+    condition = None if node.condition is None else remap(node.condition, places)
+    return replace(
+        node, input=below, args=tuple(remap(each, places) for each in node.args), condition=condition
+    ), places
+
+
+def _set_op(node: n.SetOp, needed: set[int]) -> tuple[n.Rel, Places]:
+    """Only a UNION ALL can lose columns: the others compare whole rows."""
+    if node.kind != "UNION" or not node.all:
+        return _whole(node)
+    needed = needed or {0}
+    branches = tuple(_exactly(each, needed) for each in node.branches)
+    places = _kept(needed)
+    return replace(node, branches=branches, columns=tuple(node.columns[index] for index in places)), places
+
+
+_RULES: list[tuple[type | tuple[type, ...], Callable[..., tuple[n.Rel, Places]]]] = [
+    (n.Scan, _scan),
+    (n.Values, _values),
+    (n.Project, _project),
+    ((n.Filter, n.Sort, n.Hinted), _pruned_through),
+    (n.Watermark, _watermark),
+    (n.WindowTable, _window_table),
+    (n.WindowAggregate, _window_aggregate),
+    (n.Aggregate, _aggregate),
+    (n.Over, _over),
+    (n.Rank, _rank),
+    (n.Deduplicate, _deduplicate),
+    ((n.Join, n.IntervalJoin, n.WindowJoin, n.TemporalJoin), _join),
+    (n.LookupJoin, _lookup_join),
+    (n.Correlate, _correlate),
+    (n.SetOp, _set_op),
+]
+
 
 # GROUPING SETS
 
@@ -254,7 +645,7 @@ def _read_columns(scan: n.Scan) -> tuple[int, ...]:
 # Rules in their order
 
 Rule = Callable[[Rel, Surroundings], Rel]
-_CHECKED = os.environ.get(plan_check.VARIABLE) == "1"
+_CHECKED = os.environ.get(VARIABLE) == "1"
 
 
 def _constants(plan: Rel, surroundings: Surroundings) -> Rel:
@@ -274,7 +665,7 @@ def _no_watermarks(plan: Rel, surroundings: Surroundings) -> Rel:
 
 
 def _ordered_joins(plan: Rel, surroundings: Surroundings) -> Rel:
-    return join_order(plan) if wants_order(surroundings.configuration) else plan
+    return join_order(plan) if is_on(surroundings.configuration, JOIN_REORDER) else plan
 
 
 def _of_plan(rule: Callable[[Rel], Rel]) -> Rule:
@@ -328,7 +719,7 @@ def _through(rules: Sequence[Rule], plan: Rel, surroundings: Surroundings) -> Re
     for rule in rules:
         before, plan = plan, rule(plan, surroundings)
         if _CHECKED:
-            plan_check.check_rule(rule.__name__.lstrip("_"), before, plan)
+            check_rule(rule.__name__.lstrip("_"), before, plan)
     return plan
 
 

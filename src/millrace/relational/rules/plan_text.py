@@ -9,10 +9,8 @@ from dataclasses import replace
 
 from millrace.relational import nodes as n
 from millrace.relational.nodes.keyed_nodes import Aggregate
-from millrace.relational.nodes.rel import Rel, SameSchema, subqueries_of
-from millrace.relational.nodes.row_nodes import Project
-from millrace.relational.rex import Schema, UdfCall, walk
-from millrace.relational.rex_text import agg_text, frame_text, rex_text
+from millrace.relational.nodes.rel import Project, Rel, SameSchema, subqueries_of
+from millrace.relational.rex import Schema, UdfCall, agg_text, frame_text, rex_text, walk
 from millrace.relational.types import DataType
 from millrace.util.identity import IdentityDict
 

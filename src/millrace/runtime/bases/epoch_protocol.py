@@ -273,12 +273,18 @@ class TaskOrder:
 
     base: int = INITIAL
     """version of the state that the task starts from"""
-    whole: bool = False
-    """whether there is a file with the whole state of version ``base``"""
+    whole: int = INITIAL
+    """the version up to which there is a file with the whole state; ``INITIAL``: the changes begin without state"""
+    stored: int | None = None
+    """the version in the name of that file, if it was made from the task's files; None: ``whole``"""
     ran: int = INITIAL
     """state version of the task's last acknowledged run; runs that changed nothing wrote no version"""
     compact: bool = False
-    """write the whole state, so that old changes can be deleted"""
+    """the end of the epoch becomes a whole state, so that old changes can be deleted: write it, unless ``from_files``
+    """
+    from_files: bool = False
+    """the whole state of the epoch's end, or the task's part of a savepoint, is made from the task's files (ADR 31):
+    write only the changes"""
     sources: dict[int, SourceOrder] = field(default_factory=dict)
     """operator id -> what the task's subtask of this source reads"""
 

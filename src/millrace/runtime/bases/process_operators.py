@@ -19,7 +19,7 @@ from millrace.common.functions import (
 from millrace.common.functions.process_functions import TimeDomain, TimerService
 from millrace.common.output_tag import OutputTag
 from millrace.metrics.metricbase import MetricGroup
-from millrace.runtime.bases.operator import Operator, failing
+from millrace.runtime.bases.operator import Operator, OperatorContext, Output, failing
 from millrace.runtime.elements import Chunk
 from millrace.runtime.state.address import NoKey, key_of
 from millrace.runtime.state.backend import KeyedStateBackend
@@ -96,7 +96,7 @@ class FunctionOperator(Operator, Generic[F]):
         self._opened = False
         self._operator_state: OperatorStateBackend | None = None
 
-    def setup(self, context: Any, output: Any) -> None:
+    def setup(self, context: OperatorContext, output: Output) -> None:
         super().setup(context, output)
         if checkpointed(self.function) is not None:
             self._operator_state = OperatorStateBackend()
@@ -303,7 +303,7 @@ class UnkeyedProcessBase(FunctionOperator[F], Generic[F]):
 class KeyedProcessBase(FunctionOperator[F], Generic[F]):
     """Runs a process function with keyed state and timers."""
 
-    def setup(self, context: Any, output: Any) -> None:
+    def setup(self, context: OperatorContext, output: Output) -> None:
         super().setup(context, output)
         self._backend = keyed_backend(self, self.event_timestamp)
 

@@ -175,6 +175,16 @@ class MeasureState:
         return bool(self.metrics or self.accumulators)
 
 
+def counted(states: Iterable[MeasureState]) -> MeasureState | None:
+    """A whole state and the changes since, oldest first, as one whole state; None: there is none."""
+    metrics: dict[tuple[str, ...], Measured] = {}
+    accumulators = Accumulators()
+    for state in states:
+        metrics.update((metric.path, metric) for metric in state.metrics)
+        accumulators.apply(state.accumulators)
+    return MeasureState(tuple(metrics.values()), accumulators.full()) or None
+
+
 class Measures:
     """The metrics and accumulators of a subtask, in one copy of it."""
 

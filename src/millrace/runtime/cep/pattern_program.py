@@ -11,13 +11,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import permutations
 
-from millrace.relational.matching import (
+from millrace.relational.rex import (
     Alternation,
+    Concatenation,
     Exclusion,
     Pattern,
     Permutation,
     Repetition,
-    Sequence,
     Variable,
 )
 
@@ -81,13 +81,13 @@ class _Compiler:
         if isinstance(pattern, Variable):
             symbol = self._symbols.setdefault((pattern.name, excluded), len(self._symbols))
             self.code.append((_TAKE, symbol))
-        elif isinstance(pattern, Sequence):
+        elif isinstance(pattern, Concatenation):
             for each in pattern.items:
                 self.add(each, excluded)
         elif isinstance(pattern, Alternation):
             self._one_of(pattern.items, excluded)
         elif isinstance(pattern, Permutation):
-            self._one_of(map(Sequence, permutations(pattern.items)), excluded)
+            self._one_of(map(Concatenation, permutations(pattern.items)), excluded)
         elif isinstance(pattern, Exclusion):
             self.add(pattern.inner, True)
         else:

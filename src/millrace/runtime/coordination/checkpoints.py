@@ -202,17 +202,32 @@ class CheckpointLog:
         self._new: dict[TaskId, int] = {}
         self._acknowledged: dict[TaskId, int] = {}
         self._pending: Pending | None = None
+        self._aside: list[Pending] = []
+        """savepoints whose files are written while later epochs run"""
 
     def expect(self, pending: Pending) -> None:
         """The end of the running epoch is going to be a checkpoint or savepoint."""
         with self._lock:
             self._pending = pending
-            self._counts = replace(self._counts, in_progress=1)
+
+    def expect_if_none(self, pending: Pending) -> None:
+        """As ``expect``, if nothing was expected of the end of this epoch."""
+        if self._pending is None:
+            self.expect(pending)
 
     @property
     def pending(self) -> Pending | None:
-        """The checkpoint or savepoint in progress."""
-        return self._pending
+        """The checkpoint or savepoint that the running epoch ends with; if there is none, one whose files are written
+        while it runs."""
+        return self._pending or next(iter(self._aside), None)
+
+    def set_aside(self) -> Pending:
+        """The epoch of the savepoint in progress is complete, and others may follow before the savepoint is."""
+        with self._lock:
+            pending, self._pending = self._pending, None
+            assert pending is not None and pending.savepoint, "a savepoint is expected before its epoch is complete"
+            self._aside.append(pending)
+            return pending
 
     def give_up(self, now: int, cause: str = EPOCH_FAILED) -> None:
         """The checkpoint or savepoint in progress, if any, has failed."""
@@ -222,13 +237,25 @@ class CheckpointLog:
             stats = CheckpointStats(pending.epoch, pending.savepoint, status, began, now - began, 0, 0)
             self.add(replace(stats, cause=cause, began=began))
 
-    def saved(self, now: int, path: str, tasks: Mapping[TaskId, TaskBytes]) -> None:
-        """The savepoint in progress is complete."""
-        pending = self._pending
-        assert pending is not None, "a savepoint is expected before it is there"
+    def saved(self, pending: Pending, now: int, path: str, tasks: Mapping[TaskId, TaskBytes]) -> None:
+        """A savepoint that was set aside is complete."""
         began, size = pending.began, sum(task.full for task in tasks.values())
         status = CheckpointStatus.COMPLETED
-        self.add(CheckpointStats(pending.epoch, True, status, began, now - began, size, size, path, None, began, tasks))
+        self._end_aside(
+            pending,
+            CheckpointStats(pending.epoch, True, status, began, now - began, size, size, path, None, began, tasks),
+        )
+
+    def not_saved(self, pending: Pending, now: int, cause: str) -> None:
+        """A savepoint that was set aside has failed."""
+        began, status = pending.began, CheckpointStatus.FAILED
+        stats = CheckpointStats(pending.epoch, True, status, began, now - began, 0, 0, cause=cause, began=began)
+        self._end_aside(pending, stats)
+
+    def _end_aside(self, pending: Pending, stats: CheckpointStats) -> None:
+        with self._lock:
+            self._aside.remove(pending)
+            self._remember(stats)
 
     def written(self, acks: Iterable[TaskAck]) -> None:
         """Count the bytes of state that tasks have written in an epoch."""
@@ -264,12 +291,16 @@ class CheckpointLog:
                 self._new.clear()
                 if self._pending is not None and self._pending.savepoint:
                     return
-            self._history.append(stats)
-            counts, self._pending = self._counts, None
-            if completed:
-                self._counts = replace(counts, completed=counts.completed + 1, in_progress=0)
-            else:
-                self._counts = replace(counts, failed=counts.failed + 1, in_progress=0)
+            self._pending = None
+            self._remember(stats)
+
+    def _remember(self, stats: CheckpointStats) -> None:
+        self._history.append(stats)
+        counts = self._counts
+        if stats.status is CheckpointStatus.COMPLETED:
+            self._counts = replace(counts, completed=counts.completed + 1)
+        else:
+            self._counts = replace(counts, failed=counts.failed + 1)
 
     def discarded(self, checkpoint_id: int) -> None:
         """Mark a checkpoint as deleted."""
@@ -290,7 +321,7 @@ class CheckpointLog:
 
     @property
     def counts(self) -> CheckpointCounts:
-        return self._counts
+        return replace(self._counts, in_progress=(self._pending is not None) + len(self._aside))
 
     def history(self) -> list[CheckpointStats]:
         """The latest checkpoints and savepoints, oldest first, at most ``HISTORY``."""
@@ -357,10 +388,15 @@ class Checkpoints:
         """Record that epochs have this number and higher ones from now on."""
         self._store.reserve(epoch)
 
-    def due(self) -> bool:
-        """Whether the epoch that ends now should become a checkpoint."""
+    def due(self, length: int) -> bool:
+        """Whether the epoch that ends now should become a checkpoint: its end is nearer to the end of the interval than
+        that of the next epoch may be, and not more than a quarter of the interval too early.
+
+        :param length: of the epoch (ms).
+        """
         now, settings = self._steady(), self.settings
-        return is_over(now, self._begun + settings.interval, settings.interval) and is_over(
+        early = min(length // 2, settings.interval // 4)
+        return is_over(now, self._begun + settings.interval - early, settings.interval) and is_over(
             now, self._ended + settings.min_pause, settings.min_pause
         )
 
@@ -374,8 +410,7 @@ class Checkpoints:
         """
         began, self._begun = self._clock(), self._steady()
         log = self.log
-        if log.pending is None:
-            log.expect(Pending(snapshot.epoch, False, began))
+        log.expect_if_none(Pending(snapshot.epoch, False, began))
         path = None
         try:
             path = self._store.write(snapshot)

@@ -5,8 +5,8 @@ committed.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, ParamSpec, TypeVar
 
 from millrace.common.sink import Committer
 from millrace.runtime.bases.epoch_protocol import OperatorReport, TaskAck
@@ -14,6 +14,7 @@ from millrace.runtime.coordination.snapshot import JobSnapshot
 from millrace.runtime.failure import failed_on_driver
 from millrace.runtime.operators import specs
 from millrace.runtime.operators.job_graph import JobGraph, OperatorInfo
+from millrace.util.threads import JobPool
 
 logger = logging.getLogger(__name__)
 
@@ -21,21 +22,70 @@ _RESTORED = -1
 """Stands for the subtask of writer states that came from a checkpoint."""
 
 
-class Commits:
-    """The committers of a job, and their committables that were not committed yet."""
+P = ParamSpec("P")
+T = TypeVar("T")
 
-    def __init__(self, job: JobGraph) -> None:
+
+class OnOneThread(Committer[object]):
+    """Calls a committer, always on the same thread, whichever thread calls: a connection that the committer has opened
+    may belong to the thread that opened it (SQLite). Callers wait, and get its errors."""
+
+    def __init__(self, committer: Committer[object]) -> None:
+        self._committer = committer
+        self._thread = JobPool(1, "millrace-committing")
+
+    def _call(self, method: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        return self._thread.submit(method, *args, **kwargs).result()
+
+    def begin(self) -> None:
+        self._call(self._committer.begin)
+
+    def before_recorded(self, committables: Sequence[object]) -> Sequence[object]:
+        return self._call(self._committer.before_recorded, committables)
+
+    def commit(self, committables: Sequence[object]) -> Sequence[object] | None:
+        return self._call(self._committer.commit, committables)
+
+    def abort(self, committables: Sequence[object]) -> None:
+        self._call(self._committer.abort, committables)
+
+    def recover(self, job_id: str, committables: Sequence[object], states: Sequence[object]) -> None:
+        self._call(self._committer.recover, job_id, committables, states)
+
+    def sweep(self, job_id: str, epoch: int, committables: Sequence[object], states: Sequence[object]) -> None:
+        self._call(self._committer.sweep, job_id, epoch, committables, states)
+
+    def close(self) -> None:
+        try:
+            self._call(self._committer.close)
+        finally:
+            self._thread.shutdown()
+
+
+Contained = tuple[list[Any], list[Any]]
+"""(committables, states of writers) of one sink"""
+Named = dict[int, Contained]
+"""operator id -> what a checkpoint or savepoint contains of it"""
+
+
+class Commits:
+    """The committers of a job, and their committables that were not committed yet.
+
+    :param one_thread: whether each committer is called on a thread of its own, since several threads call it.
+    """
+
+    def __init__(self, job: JobGraph, one_thread: bool = False) -> None:
         self._committers: dict[int, tuple[OperatorInfo, Committer[Any]]] = {}
         for info in job.operators:
             if isinstance(info.spec, specs.Commits):
                 committer = info.spec.committer()
                 if committer is not None:
-                    self._committers[info.id] = (info, committer)
+                    self._committers[info.id] = (info, OnOneThread(committer) if one_thread else committer)
         self._pending: dict[int, list[Any]] = {id: [] for id in self._committers}
         self._writers: dict[int, dict[int, tuple[Any, ...]]] = {id: {} for id in self._committers}
         """operator id -> subtask -> states of its writer"""
-        self._saved: dict[int, list[tuple[list[Any], list[Any]]]] = {id: [] for id in self._committers}
-        """operator id -> (committables, writer states) that savepoints contain"""
+        self._saved: dict[int, list[Contained]] = {id: [] for id in self._committers}
+        """operator id -> what savepoints contain"""
         self._inherited = False
         """whether an earlier driver of this job may have taken savepoints, too"""
 
@@ -109,7 +159,8 @@ class Commits:
             raise failed_on_driver(info, error, " to recover") from error
 
     def sweep(self, job_id: str, epoch: int) -> None:
-        """Abort what unacknowledged task runs have prepared up to ``epoch``, the last one. No epoch may run now."""
+        """Abort what unacknowledged task runs have prepared up to ``epoch``, the last one that was
+        recorded. Later epochs may run now."""
         for id, (info, committer) in self._committers.items():
             try:
                 committer.sweep(job_id, epoch, tuple(self._pending[id]), self._states(id))
@@ -117,10 +168,17 @@ class Commits:
                 # The next sweep tries again, and so does the end of the job.
                 logger.warning("%s: what nobody waits for could not be taken back", info.name, exc_info=True)
 
-    def saved(self) -> None:
-        """A savepoint was taken: nothing in it may be aborted, not even after the job has ended."""
-        for id in self._committers:
-            self._saved[id].append((list(self._pending[id]), self._states(id)))
+    def named(self) -> Named:
+        """What a checkpoint or savepoint of this moment contains of the sinks."""
+        return {id: (list(self._pending[id]), self._states(id)) for id in self._committers}
+
+    def saved(self, named: Named) -> None:
+        """A savepoint is complete: nothing in it may be aborted, not even after the job has ended.
+
+        :param named: ``named`` at the end of its epoch.
+        """
+        for id, contained in named.items():
+            self._saved[id].append(contained)
 
     def give_up(self, job_id: str, kept: Iterable[JobSnapshot]) -> None:
         """The job has failed or was cancelled: abort everything except what savepoints and the ``kept`` checkpoints

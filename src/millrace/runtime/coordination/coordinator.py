@@ -34,8 +34,9 @@ from millrace.runtime.coordination.checkpoints import (
     Restored,
     TaskBytes,
 )
-from millrace.runtime.coordination.commits import Commits
-from millrace.runtime.coordination.figures import Figures
+from millrace.runtime.coordination.commits import Commits, Named
+from millrace.runtime.coordination.compactions import Compactions, Saving
+from millrace.runtime.coordination.figures import Figures, Loads
 from millrace.runtime.coordination.history import EpochRecord, JobHistory, Phases, TaskMoves
 from millrace.runtime.coordination.job_metrics import AccumulatorConflictError, JobMetrics, JobReporter
 from millrace.runtime.coordination.reading import FIRST_MILLIS, Alignment, QuietSubtasks, ReadingPace, reading_states
@@ -67,7 +68,7 @@ class Trigger(enum.Enum):
     INCREMENTAL = "incremental"
     """the changes since the last checkpoint, and the earlier files"""
     FULL = "full"
-    """the whole state, which all tasks write"""
+    """the whole state: no file from before the request is needed"""
 
 
 class ProtocolError(Exception):
@@ -92,6 +93,8 @@ class EpochResult:
     """path of the checkpoint that the end of this epoch became"""
     saved: tuple[SavedSubtask, ...] = ()
     """the parts of a savepoint that the tasks wrote"""
+    saving: Saving | None = None
+    """the other parts of the savepoint, which are made from the tasks' files; None: there is no savepoint"""
     not_saved: str | None = None
     """why the savepoint failed"""
     answers: dict[int, bytes] = field(default_factory=dict)
@@ -104,11 +107,51 @@ class EpochResult:
     """plan, start, read, process, exchange, record, commit -> ms"""
 
 
+@dataclass(frozen=True)
+class TakenSavepoint:
+    """What a savepoint contains besides the state of tasks, as of the end of its epoch."""
+
+    snapshot: JobSnapshot
+    named: Named
+    """what it contains of the sinks"""
+
+
+@dataclass(frozen=True)
+class EndedEpoch:
+    """An epoch that all tasks have acknowledged, until its end is recorded and committed."""
+
+    order: EpochOrder
+    acks: Sequence[TaskAck]
+    reports: Sequence[OperatorReport]
+    """the reports of all operators, by operator and subtask"""
+    began: int
+    """when the epoch was planned (ms), by the wall clock"""
+    began_steady: int
+    """the same by the monotonic clock"""
+    phases: Phases
+    snapshot: JobSnapshot | None
+    """what is recorded, without committables; None: the end of the epoch does not become a checkpoint"""
+    commits: bool
+    """whether sinks commit at the end of the epoch"""
+    last: bool
+    """whether the job ends with the epoch"""
+    more: bool
+    """see ``EpochResult``"""
+    saving: Saving | None
+    """see ``EpochResult``"""
+
+
 class Coordinator:
     """Runs a job epoch by epoch: ``plan`` gives the order, ``complete`` takes the acknowledgements.
 
+    ``complete`` has two parts. ``end`` judges the acknowledgements, and is brief. ``conclude`` records and commits, and
+    may run on a thread of its own while the next epoch is planned and runs (ADR 28). The next epoch's ``end`` comes
+    after it.
+
     :param checkpoints: None: the job records no checkpoints, and commits sinks after every epoch.
     :param cleaner: deletes files that are no longer needed.
+    :param one_thread: whether committers are called on a thread of their own; for callers of ``conclude`` on another
+        thread.
     """
 
     def __init__(
@@ -118,6 +161,7 @@ class Coordinator:
         storage: StateStorage | None = None,
         checkpoints: Checkpoints | None = None,
         cleaner: Cleaner | None = None,
+        one_thread: bool = False,
     ) -> None:
         self.job = job
         self.checkpoints = checkpoints
@@ -125,7 +169,9 @@ class Coordinator:
         self.history = JobHistory(clock)
         self.metrics = JobMetrics(job, clock)
         self.figures = Figures(job, clock())
-        self._phases = Phases(job)
+        self._loads = Loads(job)
+        self._phases = Phases(self._loads)
+        """those of the last planned epoch"""
         self.attempt = 0
         self.reporter = JobReporter(
             job, clock, self.metrics, self.figures, self.history, self.log, lambda: self.attempt
@@ -140,7 +186,7 @@ class Coordinator:
         self._loops = Loops(job, {source.info.id: source for source in self._sources})
         self._has_loops = has_loops(job)
         self._pace = ReadingPace(job, None if job.batch else job.epoch_millis)
-        self._commits = Commits(job)
+        self._commits = Commits(job, one_thread)
         self._aggregates = GlobalAggregates()
         self._moves = TaskMoves()
         self._commit_owed = False
@@ -151,6 +197,7 @@ class Coordinator:
         )
         self._discarded: dict[TaskId, int] = {}
         """task -> the oldest epoch whose files were not deleted"""
+        self.compactions = Compactions()
         self._outgrown: set[TaskId] = set()
         """tasks that may have files older than their last whole state"""
         self._states: dict[str, tuple[StateInfo, ...]] = {}
@@ -162,6 +209,8 @@ class Coordinator:
         """whether the last epoch changed no state and did not become a checkpoint"""
         self._epoch_began = self._epoch_began_steady = -1
         """when the last epoch was planned (ms), by the wall clock and by the monotonic one"""
+        self._ended: EndedEpoch | None = None
+        """the epoch whose end is not concluded yet"""
         self._last: int | None = None
         """the last complete epoch, of this job or of the job that it was restored from"""
         self._concluded: int | None = None
@@ -212,6 +261,7 @@ class Coordinator:
             assert discarded <= chain.first, (
                 f"task {task} needs epoch {chain.first}, files before {discarded} are deleted"
             )
+        self.compactions.validate(self._chains, self._discarded)
         if not self._states.keys() <= {info.uid for info in self.job.operators}:
             # States of operators that the program no longer has come with a checkpoint only.
             assert self._begun, f"there are states of {sorted(self._states)}, and nothing has begun"
@@ -264,11 +314,14 @@ class Coordinator:
             request.
         :param drain: process everything that waits before the epoch ends, however long that takes.
         """
-        self._phases.begin()
+        plain = savepoint is None and checkpoint is None and not queries and not drain
+        assert plain or self._ended is None, "the epoch before is to be concluded"
+        self._phases = Phases(self._loads)
         self.metrics.begin_epoch()
         self._epoch_began = now = self._clock()
         self._epoch_began_steady = self._steady()
-        self.log.give_up(now)
+        if self._ended is None:
+            self.log.give_up(now)
         if savepoint is not None or checkpoint is not None:
             self.log.expect(Pending(self._next_epoch, savepoint is not None, now))
         if not self._begun:
@@ -292,9 +345,19 @@ class Coordinator:
                     order = source.order(subtask, self._stopping, limit, whole, self._concluded)
                     order = replace(order, whole=True) if drain else self._paced(order, brief)
                     reading.setdefault(task, {})[info.id] = order
-        compact = self._chains.to_compact() if checkpoint is not Trigger.FULL else self._chains.tasks.keys()
+        if checkpoint is Trigger.FULL:
+            self.compactions.ask(self._chains.tasks, self._next_epoch)
+        compact = self.compactions.due(self._chains)
         tasks = {
-            task: TaskOrder(chain.head, chain.at_whole, chain.ran, task in compact, reading.get(task, _NOTHING))
+            task: TaskOrder(
+                chain.head,
+                chain.whole,
+                chain.stored,
+                chain.ran,
+                task in compact,
+                (task in compact or savepoint is not None) and self.compactions.from_files(self._chains, task),
+                reading.get(task, _NOTHING),
+            )
             for task, chain in self._chains.tasks.items()
         }
         order_of_all = EpochOrder(
@@ -317,6 +380,11 @@ class Coordinator:
         millis = _brief(pace.millis) if brief else pace.millis
         return replace(order, paused=order.paused or pace.paused, millis=millis, records=pace.records)
 
+    @property
+    def next_epoch(self) -> int:
+        """The number of the next epoch."""
+        return self._next_epoch
+
     def _take_number(self) -> int:
         epoch, self._next_epoch = self._next_epoch, self._next_epoch + 1
         if self._left_no_trace and epoch > self._reserved and self.checkpoints is not None:
@@ -333,6 +401,12 @@ class Coordinator:
 
     def complete(self, plan: EpochPlan, acks: Sequence[TaskAck]) -> EpochResult:
         """Judge an epoch: record and commit it, or raise if it failed; a failed epoch changes nothing."""
+        return self.conclude(self.end(plan, acks))
+
+    def end(self, plan: EpochPlan, acks: Sequence[TaskAck]) -> EndedEpoch:
+        """Judge an epoch: it is complete, or raises if it failed; a failed epoch changes nothing. ``conclude`` has to
+        follow."""
+        assert self._ended is None, "the epoch before is to be concluded"
         order = plan.order
         self._phases.ran(acks)
         self._judge(order, acks)
@@ -343,14 +417,44 @@ class Coordinator:
         self._pace.ran(acks)
         if order.keep_state:
             self._record(acks)
+            self._outgrown.update(self.compactions.take(self._chains))
+            self.compactions.begin(self._chains, plan.tasks)
         self._commits.prepared(acks)
         self._untold += reports
         self.figures.take(acks, self._chains.sizes(), self._clock())
         self._last = order.epoch
-        path = self._conclude(order)
-        self._left_no_trace = path is None and all(ack.delta_bytes is ack.full_bytes is None for ack in acks)
-        result = self._result(order, acks, reports, path)
-        self._remember(result)
+        self._left_no_trace = all(ack.delta_bytes is ack.full_bytes is None for ack in acks)
+        last = self._suspended or self._at_end
+        due = last or order.savepoint is not None or order.checkpoint
+        length = self._steady() - self._epoch_began_steady
+        recorded = order.keep_state and self.checkpoints is not None and (due or self.checkpoints.due(length))
+        self._ended = EndedEpoch(
+            order,
+            acks,
+            reports,
+            self._epoch_began,
+            self._epoch_began_steady,
+            self._phases,
+            # Of this moment: the sources' enumerators go on with the next epoch.
+            self.snapshot(order.epoch) if recorded else None,
+            recorded or not order.keep_state or self.checkpoints is None,
+            last,
+            self._pace.waiting or any(report.source is not None and report.source.more for report in reports),
+            None if order.savepoint is None else self.compactions.save(self._chains, plan.tasks, order.savepoint),
+        )
+        return self._ended
+
+    def conclude(self, ended: EndedEpoch) -> EpochResult:
+        """Record and commit an epoch. Any thread may call this while the next epoch is planned and runs.
+
+        :raises JobFailedError: it can't be recorded, or not be committed. The epoch stays complete.
+        """
+        try:
+            path = self._conclude(ended)
+            result = self._result(ended, path)
+            self._remember(ended, result)
+        finally:
+            self._ended = None
         return result
 
     def so_far(self, tasks: Sequence[TaskSoFar]) -> dict[int, int]:
@@ -363,13 +467,12 @@ class Coordinator:
         self.metrics.so_far(report for task in tasks for report in task.reports)
         return self._alignment.so_far(tasks)
 
-    def _remember(self, result: EpochResult) -> None:
-        began = self._epoch_began
+    def _remember(self, ended: EndedEpoch, result: EpochResult) -> None:
         self.history.epoch(
             EpochRecord(
                 result.epoch,
-                began,
-                self._steady() - self._epoch_began_steady,
+                ended.began,
+                self._steady() - ended.began_steady,
                 result.records,
                 result.watermark,
                 result.checkpoint is not None,
@@ -479,32 +582,32 @@ class Coordinator:
                     self._states[uid] = with_news(self._states.get(uid, ()), report.states)
         self.log.written(acks)
 
-    def _conclude(self, order: EpochOrder) -> str | None:
+    def _conclude(self, ended: EndedEpoch) -> str | None:
         """Commit what may be committed. Returns the path of the checkpoint that was recorded first, if any."""
-        path = None
-        last = self._suspended or self._at_end
-        checkpoints = self.checkpoints if order.keep_state else None
-        asked = order.savepoint is not None or order.checkpoint
-        if checkpoints is not None and not (last or asked or checkpoints.due()):
+        if not ended.commits:
             return None
+        path = None
         self._commits.before_recorded()
-        if checkpoints is not None:
-            with self._phases.recording():
-                path = checkpoints.take(self.snapshot(order.epoch), last, self._epoch_began)
+        if ended.snapshot is not None:
+            assert self.checkpoints is not None
+            snapshot = replace(ended.snapshot, committables=self._commits.pending())
+            with ended.phases.recording():
+                path = self.checkpoints.take(snapshot, ended.last, ended.began)
             if path is None:
                 return None
-        self._commit()
-        self._sweep(order.epoch)
-        self._concluded = order.epoch
-        if last:
+            self._left_no_trace = False
+        self._commit(ended.phases)
+        self._sweep(ended.order.epoch)
+        self._concluded = ended.order.epoch
+        if ended.last:
             self._end_sources()
         self._discard()
         return path
 
-    def _commit(self) -> None:
+    def _commit(self, phases: Phases) -> None:
         # A recorded commit has to be carried out, also after a failure.
         self._commit_owed = True
-        with self._phases.committing():
+        with phases.committing():
             self._commits.commit()
         self._commit_owed = False
 
@@ -538,15 +641,15 @@ class Coordinator:
 
         :param first: the oldest epoch that the running job needs.
         """
+        first = self.compactions.oldest_held(task, first)
         return first if self.checkpoints is None else self.checkpoints.oldest_needed(task, first)
 
     def abort(self, acks: Sequence[TaskAck]) -> None:
         """Abort what the tasks of a failed epoch prepared."""
         self._commits.abort(acks)
 
-    def _result(
-        self, order: EpochOrder, acks: Sequence[TaskAck], reports: Sequence[OperatorReport], checkpoint: str | None
-    ) -> EpochResult:
+    def _result(self, ended: EndedEpoch, checkpoint: str | None) -> EpochResult:
+        order, acks, reports = ended.order, ended.acks, ended.reports
         sources = {info.id for info in self.job.operators if isinstance(info.spec, Source)}
         inner = sources | {edge.source for edge in self.job.edges}
         told, self._untold = self._untold, []
@@ -560,10 +663,11 @@ class Coordinator:
             replayed=sum(ack.replayed for ack in acks),
             checkpoint=checkpoint,
             saved=tuple(saved for ack in acks for saved in ack.saved),
+            saving=ended.saving,
             answers={number: value for ack in acks for number, value in ack.answers.items()},
-            more=self._pace.waiting or any(report.source is not None and report.source.more for report in reports),
+            more=ended.more,
             next_due=min((ack.next_due for ack in acks if ack.next_due is not None), default=None),
-            phases=self._phases.all(),
+            phases=ended.phases.all(),
             not_saved=next((ack.not_saved for ack in acks if ack.not_saved is not None), None),
         )
 
@@ -596,13 +700,14 @@ class Coordinator:
 
     def restart(self) -> None:
         """Continue from the last complete epoch after one failed. No task may run at this moment."""
+        assert self._ended is None, "the epoch before is to be concluded"
         self.figures.forget_epoch(self._clock())
         self.metrics.forget_epoch()
         self._begin_attempt()
         self._number_from(self._next_epoch)
         self._commits.recover(self.job.job_id)
         if self._commit_owed:
-            self._commit()
+            self._commit(self._phases)
 
     def go_on(self, snapshot: JobSnapshot, next_epoch: int, path: str | None = None) -> None:
         """Continue as a new driver from a checkpoint of this same job: the tasks find their state in their own files.
@@ -627,7 +732,7 @@ class Coordinator:
         self._aggregates.known = snapshot.aggregates
         self._commits.restore(snapshot.committables, snapshot.writers)
         self._commits.recover(snapshot.job_id)
-        self._commit()
+        self._commit(self._phases)
 
     def begin_anew(self, next_epoch: int) -> None:
         """Start from the beginning, because the job's earlier driver died before it had a checkpoint.
@@ -672,7 +777,7 @@ class Coordinator:
         # The other job's transactions are aborted only if it is over; the sinks have to know the restored committables
         # in any case.
         self._commits.recover(snapshot.job_id if ended else self.job.job_id)
-        self._commit()
+        self._commit(self._phases)
         if self.checkpoints is not None:
             self._outgrown.update(self.checkpoints.adopted_tasks)
         self._last = snapshot.epoch
@@ -692,21 +797,25 @@ class Coordinator:
             self._restored.begun(self.job, [report for ack in acks for report in ack.reports])
         self._record(acks)
 
-    def saved(self, result: EpochResult, path: str) -> None:
-        """The savepoint of the last epoch is complete."""
+    def taken(self, result: EpochResult) -> TakenSavepoint:
+        """The savepoint of the last epoch, parts of which may still be written while later epochs run."""
+        return TakenSavepoint(self.snapshot(result.epoch), self._commits.named())
+
+    def saved(self, taken: TakenSavepoint, pending: Pending, parts: Sequence[SavedSubtask], path: str) -> None:
+        """A savepoint is complete."""
         sizes = Counter(dict.fromkeys(self._chains.tasks, 0))
         uids = {info.uid: info for info in self.job.operators}
-        for saved in result.saved:
+        for saved in parts:
             info = uids[saved.uid]
             small = 0 if saved.small is None else len(saved.small)
             sizes[info.stage, info.offset + saved.subtask] += small + sum(file.size for file in saved.files)
         now = self._clock()
-        self.log.saved(now, path, {task: TaskBytes(size, size, now) for task, size in sizes.items()})
-        self._commits.saved()
+        self.log.saved(pending, now, path, {task: TaskBytes(size, size, now) for task, size in sizes.items()})
+        self._commits.saved(taken.named)
 
-    def not_saved(self, cause: str) -> None:
-        """The savepoint of the last epoch has failed."""
-        self.log.give_up(self._clock(), cause)
+    def not_saved(self, pending: Pending, cause: str) -> None:
+        """A savepoint has failed."""
+        self.log.not_saved(pending, self._clock(), cause)
 
     def clean_up(self) -> None:
         """The job has finished: abort what killed tasks have left in the sinks."""
@@ -719,7 +828,7 @@ class Coordinator:
         """
         if self._commit_owed:
             with contextlib.suppress(Exception):  # recorded, so it is worth another try
-                self._commit()
+                self._commit(self._phases)
         self._commits.give_up(self.job.job_id, kept)
 
     def close(self) -> None:

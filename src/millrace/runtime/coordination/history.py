@@ -18,7 +18,6 @@ from millrace.common.jobs import JobStatus
 from millrace.runtime.bases.epoch_protocol import TaskAck
 from millrace.runtime.coordination.figures import Loads
 from millrace.runtime.failure import Failure, JobFailedError, full_traceback
-from millrace.runtime.operators.job_graph import JobGraph
 from millrace.runtime.storage import TaskId
 
 # Tasks in another process
@@ -46,17 +45,13 @@ class TaskMoves:
 
 
 class Phases:
-    """Measures how long each phase of the running epoch takes."""
+    """Measures how long each phase of one epoch takes, from the moment at which it is made: the epoch is about to be
+    planned."""
 
-    def __init__(self, job: JobGraph) -> None:
-        self._loads = Loads(job)
+    def __init__(self, loads: Loads) -> None:
+        self._loads = loads
         self._since = perf_counter()
         self._spent: dict[str, float] = {}
-
-    def begin(self) -> None:
-        """The epoch is about to be planned."""
-        self._spent = {}
-        self._since = perf_counter()
 
     def planned(self) -> None:
         """The epoch has been planned, and its tasks are about to run."""

@@ -18,8 +18,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
-from millrace.common.config_options import ConfigOption, ConfigOptions
-from millrace.common.configuration import Configuration
+from millrace.common.configuration import ConfigOption, ConfigOptions, Configuration
 from millrace.common.restart_strategy import RestartStrategies, RestartStrategyConfiguration
 from millrace.common.time import Duration, to_millis
 from millrace.runtime.bases.epoch_protocol import TaskAck

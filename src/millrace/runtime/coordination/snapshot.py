@@ -7,21 +7,22 @@ writes its whole state. Whether restored state fits the functions that use it sh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from millrace.common.typeinfo import PickledBytesTypeInfo, TypeInformation
 from millrace.relational.rules.plan_text import changed
 from millrace.runtime.bases.epoch_protocol import OperatorReport, TaskAck
 from millrace.runtime.coordination.reading import ReadingSnapshot
 from millrace.runtime.operators.job_graph import JobGraph, OperatorInfo
-from millrace.runtime.operators.one_input_operators import operator_class
+from millrace.runtime.operators.making import operator_class
 from millrace.runtime.operators.specs import TableStep, Window
 from millrace.runtime.state.info import StateInfo
 from millrace.runtime.state.restoring.key_forms import Form, common, differ, form_text
 from millrace.runtime.storage import INITIAL, TaskId, epoch_and_run, version_of
+from millrace.runtime.tables.state_table import StateTable, tables_of
 from millrace.runtime.tables.stored_calls import Kept, StoredCalls, check_counted, kept
 from millrace.runtime.tables.stored_types import NotKeptError
 from millrace.runtime.windows.choice import describe_windows
@@ -51,11 +52,23 @@ class TaskFiles:
     earlier versions of Millrace wrote no checksums"""
     whole_checksum: int | None = None
     """checksum of the file with the whole state; None: not known"""
+    whole_run: int = 0
+    """the run in the name of that file, if it was made from the task's files (ADR 31); 0: the run of ``whole``"""
 
     @property
     def first(self) -> int:
         """The oldest epoch whose files are needed."""
         return epoch_and_run(self.whole)[0]
+
+    @property
+    def stored(self) -> int | None:
+        """The version in the name of the file with the whole state, if that is not ``whole``."""
+        return version_of(self.first, self.whole_run) if self.whole_run else None
+
+    @property
+    def last(self) -> int:
+        """The last version that the files contain."""
+        return max((version for version, *_ in self.since()), default=self.whole)
 
     @property
     def bytes(self) -> int:
@@ -64,7 +77,7 @@ class TaskFiles:
 
     def beyond(self, known: TaskFiles) -> TaskFiles:
         """The files that ``known`` does not contain. The cost does not depend on how many both contain."""
-        if (known.whole, known.whole_bytes) != (self.whole, self.whole_bytes):
+        if (known.whole, known.whole_run, known.whole_bytes) != (self.whole, self.whole_run, self.whole_bytes):
             return self
         rest = self.changes[len(known.changes) :]
         if not self.changes.startswith(known.changes) or (known.changes and rest[:1] not in ("", " ")):
@@ -79,6 +92,16 @@ class TaskFiles:
             yield version_of(int(epoch), int(run)), int(size), int(checksum[0], 16) if checksum else None
 
 
+class WholeFile(NamedTuple):
+    """A file with a whole state that was made from the files of a task."""
+
+    run: int
+    """positive number in the file's name, which no other file of the epoch has"""
+    size: int
+    """size in bytes"""
+    checksum: int | None
+
+
 class TaskChain:
     """The state files of a running task. Adding an epoch takes the same time however many there are."""
 
@@ -87,6 +110,8 @@ class TaskChain:
         files = files or TaskFiles()
         self.head = self.whole = files.whole
         self.whole_bytes, self.whole_checksum = files.whole_bytes, files.whole_checksum
+        self.stored = files.stored
+        """the version in the name of the file with the whole state, if that is not ``whole``"""
         self.delta_bytes = files.delta_bytes
         self.added_bytes = 0
         """the part of ``delta_bytes`` that a whole state would contain, too, as far as this driver has been informed"""
@@ -108,10 +133,9 @@ class TaskChain:
         """Total size of the files."""
         return (self.whole_bytes or 0) + self.delta_bytes
 
-    @property
-    def at_whole(self) -> bool:
-        """Whether the last version is stored as a whole state."""
-        return self.head == self.whole != INITIAL
+    def known(self) -> set[int]:
+        """The versions whose changes are in the files."""
+        return {version for version, *_ in self.files().since()}
 
     @property
     def urgency(self) -> float:
@@ -126,17 +150,34 @@ class TaskChain:
         self.ran = version_of(ack.epoch, ack.run)
         if ack.full_bytes is not None:
             self.head = self.whole = self.ran
-            self.whole_bytes, self.whole_checksum = ack.full_bytes, ack.full_checksum
+            self.whole_bytes, self.whole_checksum, self.stored = ack.full_bytes, ack.full_checksum, None
             self.delta_bytes, self.added_bytes, self.versions = 0, 0, 0
             self._changes = bytearray()
         elif ack.delta_bytes is not None:
             self.head = self.ran
-            self.delta_bytes += ack.delta_bytes
             self.added_bytes += ack.added_bytes
-            self.versions += 1
-            self._changes += b" %d-%d:%d" % (ack.epoch, ack.run, ack.delta_bytes)
-            if ack.delta_checksum is not None:
-                self._changes += b":%08x" % ack.delta_checksum
+            self._add_changes(self.ran, ack.delta_bytes, ack.delta_checksum)
+
+    def begin_at(self, head: int, added_bytes: int, made: WholeFile) -> None:
+        """Let a whole state that was made from the files take their place.
+
+        :param head: the last version that it contains.
+        :param added_bytes: ``added_bytes`` when that was the chain's last version.
+        """
+        left = [entry for entry in self.files().since() if entry[0] > head]
+        self.whole, self.stored = head, version_of(epoch_and_run(head)[0], made.run)
+        self.whole_bytes, self.whole_checksum = made.size, made.checksum
+        self.delta_bytes, self.added_bytes, self.versions = 0, self.added_bytes - added_bytes, 0
+        self._changes = bytearray()
+        for version, size, checksum in left:
+            self._add_changes(version, size, checksum)
+
+    def _add_changes(self, version: int, size: int, checksum: int | None) -> None:
+        self.delta_bytes += size
+        self.versions += 1
+        self._changes += b" %d-%d:%d" % (*epoch_and_run(version), size)
+        if checksum is not None:
+            self._changes += b":%08x" % checksum
 
     def validate(self) -> None:
         """:raises AssertionError: the counters of the chain are not those of its files, or their order is wrong."""
@@ -157,7 +198,8 @@ class TaskChain:
 
     def files(self) -> TaskFiles:
         changes = self._changes.decode().lstrip()
-        return TaskFiles(self.whole, self.whole_bytes, self.delta_bytes, changes, self.whole_checksum)
+        run = 0 if self.stored is None else epoch_and_run(self.stored)[1]
+        return TaskFiles(self.whole, self.whole_bytes, self.delta_bytes, changes, self.whole_checksum, run)
 
 
 class Chains:
@@ -173,9 +215,8 @@ class Chains:
                 chain.validate()
             except AssertionError as error:
                 raise AssertionError(f"task {task}: {error}") from None
-        compacted = self.to_compact()
-        most = max(1, len(self.tasks) // TOGETHER)
-        assert len(compacted) <= most, f"{len(compacted)} tasks write their whole state in one epoch, not {most}"
+        count, most = len(self.to_compact()), self.together
+        assert count <= most, f"{count} tasks write their whole state in one epoch, not {most}"
 
     def restore(self, files: Mapping[TaskId, TaskFiles]) -> None:
         """Continue from these files."""
@@ -193,12 +234,22 @@ class Chains:
         for ack in acks:
             self.tasks[ack.stage, ack.partition].add(ack)
 
-    def to_compact(self) -> frozenset[TaskId]:
-        """The tasks that should write their whole state in the next epoch: only the most urgent ones, since not many
-        should at once."""
-        urgent = [(chain.urgency, task) for task, chain in self.tasks.items() if chain.urgency >= 1]
+    def to_compact(self, busy: Collection[TaskId] = ()) -> frozenset[TaskId]:
+        """The tasks whose state at the end of the next epoch should become a whole one: only the most urgent ones,
+        since not many should at once.
+
+        :param busy: tasks whose whole state is being made.
+        """
+        urgent = [
+            (chain.urgency, task) for task, chain in self.tasks.items() if chain.urgency >= 1 and task not in busy
+        ]
         urgent.sort(key=lambda entry: (-entry[0], entry[1]))
-        return frozenset(task for _, task in urgent[: max(1, len(self.tasks) // TOGETHER)])
+        return frozenset(task for _, task in urgent[: max(0, self.together - len(busy))])
+
+    @property
+    def together(self) -> int:
+        """The most tasks whose whole state is made at the same time."""
+        return max(1, len(self.tasks) // TOGETHER)
 
 
 # The snapshot
@@ -242,6 +293,8 @@ class OperatorPlace:
     """layout of accumulators and rows in the state (``StoredCalls`` as plain JSON)"""
     kin: str = ""
     """identifies an operator of a query when its uid has changed with the query"""
+    tables: tuple[StateTable, ...] = ()
+    """the states of an operator of a query as tables"""
 
     @staticmethod
     def of(info: OperatorInfo) -> OperatorPlace:
@@ -258,7 +311,13 @@ class OperatorPlace:
             meaning_of(info),
             None if (stored := stored_of(info)) is None else stored[0].plain(),
             info.kin,
+            info.spec.config.state_tables() if isinstance(info.spec, TableStep) else (),
         )
+
+    @property
+    def state_tables(self) -> tuple[StateTable, ...]:
+        """``tables``, or what earlier versions have recorded of them: columns are named by what they come from."""
+        return self.tables or (() if self.calls is None else tables_of(StoredCalls.of(self.calls)))
 
     def changed(self, info: OperatorInfo) -> str | None:
         """How the state of this operator differs in meaning from that of today's operator; None: not at all, or not

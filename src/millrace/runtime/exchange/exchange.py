@@ -193,7 +193,10 @@ class ScatteringOutbox(Outbox):
         self._gathered.mark(mark)
 
     def rest(self) -> Iterator[Part]:
-        gathered, self._gathered = self._gathered, Gathered()
+        gathered = self._gathered
+        if not gathered.size:
+            return
+        self._gathered = Gathered()
         self._weight.start()
         scatter = self._assigner.scatter(gathered.chunk)
         if not gathered.values:

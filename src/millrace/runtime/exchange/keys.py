@@ -20,7 +20,7 @@ import enum
 import struct
 import uuid
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import chain
 from operator import is_, ne
@@ -307,6 +307,19 @@ def integer_hashes(values: Integers) -> Hashes:
         found = np.where(place < width, after, found)
     found ^= MASK
     return found
+
+
+def column_hashes(keys: Sequence[Any]) -> Hashes | None:
+    """The stable hashes of plain integers or strings; None for other keys."""
+    kinds = set(map(type, keys))
+    try:
+        if kinds == {int}:
+            return integer_hashes(np.array(keys, np.int64))
+        if kinds == {str}:
+            return np.fromiter(map(zlib.crc32, map(str.encode, keys)), np.uint64, len(keys))
+    except (OverflowError, UnicodeEncodeError):
+        return None  # larger than 64 bits, or half a surrogate pair
+    return None
 
 
 @cache

@@ -8,25 +8,25 @@ chunks were. ``TaggedHash`` marks the two sides of a window join on their way in
 
 from __future__ import annotations
 
-import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import compress, pairwise, repeat
 from operator import index, length_hint
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from millrace.common import functions
 from millrace.common.functions import Function, KeySelector
 from millrace.common.typeinfo import TypeInformation
 from millrace.runtime.elements import Chunk
 from millrace.runtime.exchange.keys import (
-    Hashes,
     UnstableKeyError,
+    column_hashes,
     hashable,
-    integer_hashes,
     stable_hash,
     subtasks_of,
     unhashable,
@@ -59,18 +59,40 @@ class Scatter(ABC):
         """The values of a column for each target, in order."""
 
 
+FEW = 32
+"""Up to this number of elements NumPy is slower than lists."""
+
+
 class InOrderOfTargets(Scatter):
     """Each element has a target of its own."""
 
     def __init__(self, targets: Sequence[int], assigned: Targets) -> None:
-        super().__init__(targets, np.bincount(assigned, minlength=len(targets)).tolist())
+        self._few: list[int] | None = None
+        """the target of each element, if there are few"""
+        if len(assigned) <= FEW:
+            self._few = few = assigned.tolist()
+            counts = [0] * len(targets)
+            for target in few:
+                counts[target] += 1
+            super().__init__(targets, counts)
+        else:
+            super().__init__(targets, np.bincount(assigned, minlength=len(targets)).tolist())
+        self._assigned = assigned
+
+    @cached_property
+    def _order(self) -> NDArray[np.intp]:
         # Of short integers this is a radix sort.
-        self._order = np.argsort(assigned, kind="stable")
+        return np.argsort(self._assigned, kind="stable")
 
     def together(self, numbers: Numbers) -> Numbers:
         return numbers[self._order]
 
     def split(self, column: list[Any]) -> list[list[Any]]:
+        if self._few is not None:
+            found = [column[:0] for _ in self.targets]
+            for value, target in zip(column, self._few):
+                found[target].append(value)
+            return found
         ordered = np.fromiter(column, object, len(column))[self._order].tolist()
         ends = np.cumsum([0, *self.counts]).tolist()
         return [ordered[start:end] for start, end in pairwise(ends)]
@@ -204,6 +226,11 @@ class KeyTargets:
     def _of_some(self, keys: list[Any]) -> Targets:
         remaining = iter(keys)
         try:
+            if len(keys) <= FEW:
+                few = [self._known.get(key, _UNKNOWN) for key in remaining]
+                if _UNKNOWN not in few:
+                    return np.array(few, np.uint16)
+                remaining = iter(keys)
             known = map(self._known.get, remaining, repeat(_UNKNOWN))
             found: Targets = np.fromiter(known, np.uint16, len(keys))
         except Exception as error:
@@ -215,7 +242,7 @@ class KeyTargets:
         return found
 
     def _learn(self, new: list[Any], keys: list[Any]) -> Targets:
-        hashes = _column_hashes(new)
+        hashes = column_hashes(new)
         if hashes is None:
             return self._learn_each(new, keys)
         targets = subtasks_of(hashes, self._max_parallelism, self._parallelism)
@@ -243,19 +270,6 @@ class KeyTargets:
                 return
             self._known.clear()
         self._known.update(zip(keys, targets))
-
-
-def _column_hashes(keys: list[Any]) -> Hashes | None:
-    """The stable hashes of plain integers or strings; None for other keys."""
-    kinds = set(map(type, keys))
-    try:
-        if kinds == {int}:
-            return integer_hashes(np.array(keys, np.int64))
-        if kinds == {str}:
-            return np.fromiter(map(zlib.crc32, map(str.encode, keys)), np.uint64, len(keys))
-    except (OverflowError, UnicodeEncodeError):
-        return None  # larger than 64 bits, or half a surrogate pair
-    return None
 
 
 # Partitioners

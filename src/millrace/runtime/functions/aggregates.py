@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from millrace.relational.functions.aggregates.collections import in_sequence
-from millrace.relational.functions.aggregates.registry import Entry
+from millrace.relational.functions.aggregates.registry import Entry, in_sequence
 from millrace.relational.rex import AggCall
 from millrace.relational.values import to_internal, to_python
 from millrace.runtime.bases.operator import NO_ELEMENT

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
-from millrace.common.config_values import to_duration
+from millrace.common.configuration import to_duration
 from millrace.util.threads import JobThread
 
 # The event loop

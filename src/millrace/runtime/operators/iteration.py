@@ -17,7 +17,7 @@ from itertools import chain, repeat
 from typing import Any, Protocol
 
 from millrace.runtime.bases.epoch_protocol import OperatorReport, SourceOrder, SourceReport
-from millrace.runtime.bases.operator import Operator, Output, ReadingLimits, ReadingOperator
+from millrace.runtime.bases.operator import Operator, OperatorContext, Output, ReadingLimits, ReadingOperator
 from millrace.runtime.elements import MAX_WATERMARK, Chunk, LatencyMark, Status
 from millrace.runtime.exchange.codec import decode, encode
 from millrace.runtime.exchange.exchange import FLUSH_AT
@@ -66,7 +66,7 @@ class IterateOperator(ReadingOperator):
     def __init__(self, max_rounds: int | None) -> None:
         self.max_rounds = max_rounds
 
-    def setup(self, context: Any, output: Output) -> None:
+    def setup(self, context: OperatorContext, output: Output) -> None:
         self._ends = _EndsWithLoop(output)
         super().setup(context, self._ends)
 

@@ -176,6 +176,8 @@ class JobGraph:
     the epoch ends; None: not configured"""
     latency_millis: int = 0
     """interval (ms) at which sources send latency marks; 0: never"""
+    state_metrics: bool = False
+    """whether stores of keyed state report metrics of each state"""
 
     @property
     def info(self) -> JobInfo:

@@ -1,8 +1,8 @@
-"""Operators with one input around one user function, and the table that says which operator runs which description.
+"""Operators with one input around one user function.
 
-These operators take elements one by one: map, filter, flat_map, process and reduce, on plain or on keyed streams.
-``STREAMING`` and ``BATCH`` at the end name the operator of every description in ``specs``; a new operator needs its
-line there. Checkpoints record the name of an operator's class.
+They take elements one by one: map, filter, flat_map, process and reduce, on plain or on keyed streams. Entry points
+(``millrace.operators``) say which operator runs which description of ``specs``; a new operator needs its line there.
+Checkpoints record the name of an operator's class.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from millrace.common.functions import (
 )
 from millrace.common.functions.callables import CallableFilter
 from millrace.runtime.bases.batch_operators import ByKey, OneKeyAtATime
-from millrace.runtime.bases.operator import Operator, failing
+from millrace.runtime.bases.operator import OperatorContext, Output, failing
 from millrace.runtime.bases.process_operators import (
     ElementFunction,
     FunctionOperator,
@@ -31,38 +31,8 @@ from millrace.runtime.bases.process_operators import (
 )
 from millrace.runtime.elements import MAX_WATERMARK, Chunk
 from millrace.runtime.failure import check_complete
-from millrace.runtime.operators import specs
-from millrace.runtime.operators.async_wait import AsyncWaitOperator
-from millrace.runtime.operators.iteration import CloseWithOperator, IterateOperator
-from millrace.runtime.operators.pattern_operators import (
-    BatchMatchPatternOperator,
-    BatchMatchPatternsOperator,
-    MatchPatternOperator,
-    MatchPatternsOperator,
-)
-from millrace.runtime.operators.sinks import (
-    CacheOperator,
-    CollectOperator,
-    PrintOperator,
-    SinkOperator,
-    StatefulSinkOperator,
-)
-from millrace.runtime.operators.source import SourceOperator
-from millrace.runtime.operators.timestamps import AssignTimestampsOperator
-from millrace.runtime.operators.two_input_operators import (
-    BatchBroadcastProcessOperator,
-    BatchIntervalJoinOperator,
-    BatchKeyedBroadcastProcessOperator,
-    BatchKeyedCoProcessOperator,
-    BroadcastProcessOperator,
-    CoProcessOperator,
-    IntervalJoinOperator,
-    KeyedBroadcastProcessOperator,
-    KeyedCoProcessOperator,
-)
 from millrace.runtime.state.backend import KeyedStateBackend
 from millrace.runtime.state.tables import ValueTable
-from millrace.runtime.windows.choice import window_operator
 
 
 class MapOperator(FunctionOperator[MapFunction]):
@@ -156,7 +126,7 @@ STATE = "_reduce"
 class ReduceOperator(FunctionOperator[ReduceFunction]):
     """Emits the running result with every element."""
 
-    def setup(self, context: Any, output: Any) -> None:
+    def setup(self, context: OperatorContext, output: Output) -> None:
         super().setup(context, output)
         self._backend = keyed_backend(self)
 
@@ -212,63 +182,3 @@ class BatchReduceOperator(ByKey, ReduceOperator):
 
     def folded_keys(self) -> Collection[Any]:
         return self._backend.value_table(STATE).rows.keys()
-
-
-# Descriptions and their operators
-
-STREAMING: dict[type[specs.Spec], type[Operator]] = {
-    specs.Source: SourceOperator,
-    specs.Map: MapOperator,
-    specs.FlatMap: FlatMapOperator,
-    specs.Filter: FilterOperator,
-    specs.AssignTimestamps: AssignTimestampsOperator,
-    specs.Process: ProcessOperator,
-    specs.KeyedProcess: KeyedProcessOperator,
-    specs.CoProcess: CoProcessOperator,
-    specs.KeyedCoProcess: KeyedCoProcessOperator,
-    specs.BroadcastProcess: BroadcastProcessOperator,
-    specs.KeyedBroadcastProcess: KeyedBroadcastProcessOperator,
-    specs.Reduce: ReduceOperator,
-    specs.IntervalJoin: IntervalJoinOperator,
-    specs.MatchPattern: MatchPatternOperator,
-    specs.MatchPatterns: MatchPatternsOperator,
-    specs.AsyncWait: AsyncWaitOperator,
-    specs.FillCache: CacheOperator,
-    specs.Iterate: IterateOperator,
-    specs.CloseWith: CloseWithOperator,
-    specs.Sink: SinkOperator,
-    specs.StatefulSink: StatefulSinkOperator,
-    specs.Print: PrintOperator,
-    specs.Collect: CollectOperator,
-}
-
-BATCH: dict[type[specs.Spec], type[Operator]] = {
-    **STREAMING,
-    specs.KeyedProcess: BatchKeyedProcessOperator,
-    specs.KeyedCoProcess: BatchKeyedCoProcessOperator,
-    specs.BroadcastProcess: BatchBroadcastProcessOperator,
-    specs.KeyedBroadcastProcess: BatchKeyedBroadcastProcessOperator,
-    specs.Reduce: BatchReduceOperator,
-    specs.IntervalJoin: BatchIntervalJoinOperator,
-    specs.MatchPattern: BatchMatchPatternOperator,
-    specs.MatchPatterns: BatchMatchPatternsOperator,
-}
-
-
-def make_operator(spec: specs.Spec, final: bool) -> Operator:
-    """A new operator for a subtask.
-
-    :param final: whether only final results are wanted: the form of batch mode.
-    """
-    if isinstance(spec, specs.TableStep):
-        return spec.config.operator()
-    return operator_class(spec, final)(*spec.parts())
-
-
-def operator_class(spec: specs.Spec, final: bool) -> type[Operator]:
-    """The class of the operator that runs a description. Checkpoints record its name."""
-    if isinstance(spec, specs.Window):
-        return window_operator(spec.strategy, final)
-    if isinstance(spec, specs.TableStep):
-        return type(spec.config.operator())
-    return (BATCH if final else STREAMING)[type(spec)]

@@ -1,7 +1,9 @@
-"""Reads splits in a task: runs the reader of a FLIP-27 source, with the timestamps and watermarks of its strategy.
+"""Reads splits in a task: runs the reader of a FLIP-27 source, with the timestamps and watermarks of its strategy, and
+buffers the reader's output, in order, until it is emitted.
 
 A ``LiveReader`` is a subtask's open reader with its context; a ``Budget`` is the rest of an epoch's limits for the
-subtask.
+subtask. A poll gives any number of elements, and a reader's positions in its splits are known only after a whole poll.
+Elements that the epoch has no time for become part of the source's state, next to the splits.
 """
 
 from __future__ import annotations
@@ -11,13 +13,15 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from enum import Enum
 from time import perf_counter_ns
-from typing import Any
+from typing import Any, NamedTuple
 
 from millrace.common.functions import RuntimeContext
 from millrace.common.source import (
     PATIENCE_SECONDS,
     InputStatus,
+    ReaderOutput,
     Source,
     SourceEvent,
     SourceReaderContext,
@@ -25,17 +29,281 @@ from millrace.common.source import (
     split_id,
 )
 from millrace.common.watermark_strategy import WatermarkStrategy
-from millrace.relational.rows import Rows
+from millrace.relational.rows import Rows, count
 from millrace.runtime.bases import epoch_protocol
 from millrace.runtime.bases.epoch_protocol import SourceOrder, SourceReport
 from millrace.runtime.bases.operator import OperatorContext, Output, ReadingLimits, ReadingOperator, least
 from millrace.runtime.clocks import is_over
-from millrace.runtime.elements import MIN_TIMESTAMP, PIECE_NANOSECONDS, Chunk, PieceSize, Status, piece_size
-from millrace.runtime.operators.source_output import Given, Kind, SourceOutput, UnsentOutput, by_splits, hand_on
+from millrace.runtime.elements import MIN_TIMESTAMP, PIECE_NANOSECONDS, Chunk, Cutter, PieceSize, Status, piece_size
 from millrace.runtime.operators.timestamps import ExtractionError, SplitTimes, jumps_of
 from millrace.runtime.state.operator_state import OperatorStateBackend
 from millrace.util.skipped import SKIPPED_METRIC, counting_skipped
 from millrace.util.system import FEW_RECORDS
+
+# The reader's output
+
+CHUNK = 4_096
+"""The number of elements from single ``collect`` calls that form a chunk."""
+
+
+class Kind(Enum):
+    """The kinds of reader output."""
+
+    ELEMENTS = "elements"
+    MARK = "mark"
+    OPEN = "open"
+    """reading of a split begins"""
+    RELEASE = "release"
+    """a split has been read to its end"""
+    REQUESTS = "requests"
+    """(events for the enumerator, number of splits requested); sent when everything before it was emitted"""
+    PART = "part"
+    """elements from ``collect`` calls, of which more may follow; together they are one batch with one watermark"""
+    END = "end"
+    """the end of a batch of ``PART``"""
+    LEFT = "left"
+    """elements that earlier subtasks had not emitted, after a change of the parallelism"""
+
+
+_WITH_ELEMENTS = (Kind.ELEMENTS, Kind.PART, Kind.LEFT)
+
+
+class ReaderItem(NamedTuple):
+    """One item of a reader's output, before timestamps and watermarks are made."""
+
+    kind: Kind
+    split: str | None
+    """id of the split; None: the item belongs to no split"""
+    content: Any = None
+    """(values, timestamps), a watermark (ms), a status, or the content of REQUESTS"""
+
+    @property
+    def elements(self) -> int:
+        """The number of elements in this item."""
+        return count(self.content[0]) if self.kind in _WITH_ELEMENTS else 0
+
+    @property
+    def records(self) -> int:
+        """The number of records that count for the epoch's limit: the elements, but at least one for each batch of
+        rows."""
+        return max(self.elements, len(self.content[0])) if self.kind in _WITH_ELEMENTS else 0
+
+
+class UnsentOutput:
+    """The output of a reader that the source has not emitted."""
+
+    def __init__(self) -> None:
+        self._items: deque[ReaderItem] = deque()
+        self._cutter: Cutter | None = None
+        """cuts the first item"""
+        self.polled = 0
+        """records since ``begin_poll``: elements, where a batch of rows counts as its rows, but at least as one"""
+
+    def __bool__(self) -> bool:
+        return bool(self._items)
+
+    @property
+    def first(self) -> ReaderItem:
+        """The next item; some of its elements may have been taken."""
+        return self._items[0]
+
+    @property
+    def elements(self) -> int:
+        """The number of elements that were not taken."""
+        cutter = self._cutter
+        taken = 0 if cutter is None else self.first.elements - cutter.elements
+        return sum(given.elements for given in self._items) - taken
+
+    @property
+    def items(self) -> tuple[ReaderItem, ...]:
+        """All items, in order, without the elements that were taken."""
+        if self._cutter is None:
+            return tuple(self._items)
+        first, *others = self._items
+        left = self._cutter.left
+        return first._replace(content=(left.values, left.timestamps)), *others
+
+    def add(self, given: ReaderItem) -> None:
+        self._items.append(given)
+
+    def replace(self, items: Iterable[ReaderItem]) -> None:
+        """Set the items."""
+        self._items, self._cutter = deque(items), None
+
+    def next(self) -> ReaderItem:
+        """Take the next item, of which no element was taken yet."""
+        return self._items.popleft()
+
+    def take_several(self, most: int) -> list[ReaderItem]:
+        """Take the next batches, if at least two of them have at most ``most`` elements together; else none."""
+        found, elements = 0, 0
+        for given in self._items if self._cutter is None else ():
+            elements += given.elements
+            if given.kind is not Kind.ELEMENTS or elements > most:
+                break
+            found += 1
+        return [self.next() for _ in range(found)] if found > 1 else []
+
+    def take(self, most: int) -> tuple[ReaderItem, bool]:
+        """Take at most this many elements of the next item; also returns whether more of the same batch follow."""
+        given, cutter = self.first, self._cutter
+        if cutter is None:
+            if given.elements <= most:
+                return self.next(), given.kind is Kind.PART
+            cutter = self._cutter = Cutter(Chunk(*given.content))
+        piece = cutter.take(most)
+        more = cutter.elements > 0
+        if not more:
+            self._cutter = None
+            self.next()
+        return given._replace(content=(piece.values, piece.timestamps)), more or given.kind is Kind.PART
+
+
+class _Gathering(ReaderOutput[Any]):
+    def __init__(self, kept: UnsentOutput, split: str | None) -> None:
+        self._kept = kept
+        self._split = split
+        self._values: list[Any] = []
+        self._timestamps: list[int | None] = []
+        self._parts = 0
+        """number of elements of the current batch that were flushed"""
+
+    def collect(self, record: Any, timestamp: int | None = None) -> None:
+        self._values.append(record)
+        self._timestamps.append(timestamp)
+        self._kept.polled += max(len(record), 1) if record.__class__ is Rows else 1
+        if self._parts + len(self._values) >= CHUNK:
+            self.end()
+
+    def collect_batch(self, records: list[Any], timestamps: list[int] | None = None) -> None:
+        self.end()
+        self._kept.polled += max(count(records), len(records))
+        if records:
+            known = None if timestamps is None else list(timestamps)
+            self._kept.add(ReaderItem(Kind.ELEMENTS, self._split, (records, known)))
+
+    def emit_watermark(self, timestamp: int) -> None:
+        self.end()
+        self._kept.add(ReaderItem(Kind.MARK, self._split, timestamp))
+
+    def mark_idle(self) -> None:
+        self.end()
+        self._kept.add(ReaderItem(Kind.MARK, self._split, Status.IDLE))
+
+    def flush(self) -> None:
+        if not self._values:
+            return
+        values, timestamps = self._values, self._timestamps
+        self._values, self._timestamps = [], []
+        self._parts += len(values)
+        known = None if timestamps.count(None) == len(timestamps) else timestamps
+        self._kept.add(ReaderItem(Kind.PART, self._split, (values, known)))
+
+    def end(self) -> None:
+        """End the batch of elements from single ``collect`` calls."""
+        self.flush()
+        if self._parts:
+            self._parts = 0
+            self._kept.add(ReaderItem(Kind.END, self._split))
+
+
+class SourceOutput(_Gathering):
+    """The output for elements of no split; makes the outputs of splits."""
+
+    def __init__(self, kept: UnsentOutput) -> None:
+        super().__init__(kept, None)
+        self._splits: dict[str, _Gathering] = {}
+        self._patience = PATIENCE_SECONDS
+
+    def begin_poll(self, patience: float) -> None:
+        """A poll begins.
+
+        :param patience: how long the poll may wait (s).
+        """
+        self._patience = patience
+        self._kept.polled = 0
+
+    def patience(self) -> float:
+        return self._patience
+
+    def emit_watermark(self, timestamp: int) -> None:
+        self.end_all()
+        super().emit_watermark(timestamp)
+
+    def mark_idle(self) -> None:
+        self.end_all()
+        super().mark_idle()
+
+    def create_output_for_split(self, split_id: str) -> ReaderOutput[Any]:
+        if split_id not in self._splits:
+            self._splits[split_id] = _Gathering(self._kept, split_id)
+            self._kept.add(ReaderItem(Kind.OPEN, split_id))
+        return self._splits[split_id]
+
+    def release_output_for_split(self, split_id: str) -> None:
+        released = self._splits.pop(split_id, None)
+        if released is not None:
+            released.end()
+        self._kept.add(ReaderItem(Kind.RELEASE, split_id))
+
+    def flush_all(self) -> None:
+        """Let elements from single ``collect`` calls be emitted."""
+        for output in (self, *self._splits.values()):
+            output.flush()
+
+    def end_all(self) -> None:
+        """End the batches of elements from single ``collect`` calls, because the epoch ends."""
+        for output in (self, *self._splits.values()):
+            output.end()
+
+
+def hand_on(given: ReaderItem, times: SplitTimes, now: int) -> None:
+    """Emit an item, with the timestamps and watermarks of its split."""
+    if given.kind in (Kind.ELEMENTS, Kind.PART):
+        values, timestamps = given.content
+        if given.split is None:
+            times.elements(values, timestamps, now)
+        else:
+            times.of_split(given.split).elements(values, timestamps, now)
+    elif given.kind is Kind.LEFT:
+        values, timestamps = given.content
+        times.without_watermarks(values, timestamps, now)
+    elif given.kind is Kind.END:
+        times.periodic(given.split, now)
+    elif given.kind is Kind.OPEN:
+        times.of_split(given.split or "")
+    elif given.kind is Kind.RELEASE:
+        times.release(given.split or "")
+    elif given.split is not None:
+        times.of_split(given.split).mark(given.content)
+    elif given.content is Status.IDLE:
+        times.mark_idle()
+    else:
+        times.mark(given.content)
+
+
+def by_splits(items: tuple[ReaderItem, ...], unfinished: list[str]) -> Iterator[tuple[str | None, ReaderItem]]:
+    """A reader's remaining output, each item with the id of the split that it goes with, for restoring with another
+    parallelism. Items of no split go with the first unfinished one, which a reader of one split after the other is
+    reading; None: with no split.
+
+    Only elements and messages to the enumerator are included. Event time starts from what the new subtask reads,
+    because its other splits may be less far.
+
+    :param unfinished: ids of the splits that go to a subtask. Items of other splits go with none, or they would go with
+        each of them.
+    """
+    first = unfinished[0] if unfinished else None
+    for given in items:
+        if given.kind in _WITH_ELEMENTS:
+            given = given._replace(kind=Kind.LEFT)
+        elif given.kind is not Kind.REQUESTS:
+            continue
+        if given.split is None:
+            yield first, given
+        else:
+            yield (given.split if given.split in unfinished else None), given
+
 
 # Limits of an epoch
 
@@ -230,17 +498,17 @@ class SourceOperator(ReadingOperator):
         self._budget = Budget(ReadingLimits(), bool, True)
         self._kept = UnsentOutput()
         """output of the reader that was not emitted yet"""
-        self._left_behind: dict[str, list[Given]] = {}
+        self._left_behind: dict[str, list[ReaderItem]] = {}
         """split id -> output of earlier subtasks for this split that was not emitted; it goes to the subtask that gets
         the split"""
-        self._told: list[tuple[tuple[Any, ...], int]] = []
+        self._unsent: list[tuple[tuple[Any, ...], int]] = []
         self._at_end = False
         """whether the reader is not polled any more"""
         self._is_dry = False
         self._had_splits = False
         """whether the reader had splits when the epoch began"""
 
-    def setup(self, context: Any, output: Output) -> None:
+    def setup(self, context: OperatorContext, output: Output) -> None:
         super().setup(context, output)
         jumps = jumps_of(self._strategy, context)
         self._times = SplitTimes(self._strategy, self.emit, output, context.midst, jumps)
@@ -293,7 +561,9 @@ class SourceOperator(ReadingOperator):
         dry = False
         if not order.paused and not order.stop and not self._at_end:
             for dry in self._polls(live, order, budget):
-                yield from self._hand_on(budget)
+                for _ in self._hand_on(budget):
+                    if self._kept or self._at_end or not (dry and budget.stays):  # else the next yield follows at once
+                        yield
                 if dry and budget.stays and not self._at_end:
                     self._is_dry = True
                     yield
@@ -305,24 +575,24 @@ class SourceOperator(ReadingOperator):
         if not self._paused:
             yield from self._hand_on(budget)
         if self._kept:
-            self._kept.add(Given(Kind.TOLD, None, live.said()))
+            self._kept.add(ReaderItem(Kind.REQUESTS, None, live.said()))
         else:
-            self._told.append(live.said())
+            self._unsent.append(live.said())
         if self._at_end and not self._kept:
-            self._end(*self._take_told())
+            self._end(*self._take_unsent())
         else:
             splits = () if self._at_end else tuple(live.reader.snapshot_state(epoch))
             more = bool(self._kept) or not (dry or self._paused)
             times = self._times
-            self._report = SourceReport(splits, False, times.watermark, times.idle, *self._take_told(), more=more)
+            self._report = SourceReport(splits, False, times.watermark, times.idle, *self._take_unsent(), more=more)
         yield
 
-    def _take_told(self) -> tuple[tuple[Any, ...], int]:
+    def _take_unsent(self) -> tuple[tuple[Any, ...], int]:
         """The events for the enumerator, and the number of split requests, whose preceding elements were all
         emitted.
         """
-        told, self._told = self._told, []
-        return tuple(event for events, _ in told for event in events), sum(requests for _, requests in told)
+        messages, self._unsent = self._unsent, []
+        return tuple(event for events, _ in messages for event in events), sum(requests for _, requests in messages)
 
     def _polls(self, live: LiveReader, order: SourceOrder, budget: Budget) -> Iterator[bool]:
         """Poll the reader until it has no more for this epoch, or the limits are reached; yields whether it had
@@ -368,8 +638,8 @@ class SourceOperator(ReadingOperator):
         kept = self._kept
         while kept:
             given = kept.first
-            if given.kind is Kind.TOLD:
-                self._told.append(kept.next().content)
+            if given.kind is Kind.REQUESTS:
+                self._unsent.append(kept.next().content)
             elif not given.elements:
                 hand_on(kept.next(), self._times, self.context.steady())
                 budget.took(given.records)
@@ -380,7 +650,7 @@ class SourceOperator(ReadingOperator):
                 yield
 
     @property
-    def left(self) -> tuple[Given, ...]:
+    def left(self) -> tuple[ReaderItem, ...]:
         """Output that was read and not emitted."""
         return self._kept.items
 
@@ -390,9 +660,9 @@ class SourceOperator(ReadingOperator):
             return
         yield from self._hand_on(Budget(ReadingLimits(), self.context.clock, True))
         if self._at_end:
-            self._end(*self._take_told())
+            self._end(*self._take_unsent())
             return
-        events, requests = self._take_told()
+        events, requests = self._take_unsent()
         times, report = self._times, self._report
         self._report = replace(
             report,
@@ -504,7 +774,7 @@ class SourceOperator(ReadingOperator):
         self._times.restore(times)
         self._report = SourceReport(splits, self._finished, self._times.watermark)
         self._at_end = False
-        self._told = []
+        self._unsent = []
         self._kept.replace(kept)
         self._left_behind = dict(left_behind)
 
@@ -519,7 +789,7 @@ class SourceOperator(ReadingOperator):
             self._kept.replace(kept)
             return
         self._left_behind = {}
-        mine: list[Given] = []
+        mine: list[ReaderItem] = []
         for small in smalls:
             _, _, _, _, left_behind = _all_parts(small)
             for name, items in left_behind.items():

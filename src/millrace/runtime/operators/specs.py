@@ -1,8 +1,8 @@
 """Frozen descriptions of what operators do, one class per kind of operator.
 
-The name of a description is the name of the public method. It goes unchanged from the program into the job: the table
-in ``runtime/operators/one_input_operators.py`` says which operator runs it, and code on the driver that must know
-whether an operator reads, commits or has windows asks the description.
+The name of a description is the name of the public method. It goes unchanged from the program into the job: entry
+points say which operator runs it (``runtime/operators/making.py``), and code on the driver that must know whether an
+operator reads, commits or has windows asks the description.
 """
 
 from __future__ import annotations

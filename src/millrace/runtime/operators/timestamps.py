@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from millrace.common.watermark_strategy import WatermarkOutput, WatermarkStrategy
-from millrace.runtime.bases.operator import Operator, Output, failing
+from millrace.runtime.bases.operator import Operator, OperatorContext, Output, failing
 from millrace.runtime.clocks import JumpsIgnored, TimeJumps
 from millrace.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP, Chunk, Midst, Pause, Status
 
@@ -209,7 +209,7 @@ class EventTime:
             self._generator = generator if generator is not None else self._generator
 
 
-def jumps_of(strategy: WatermarkStrategy, context: Any) -> JumpsIgnored | None:
+def jumps_of(strategy: WatermarkStrategy, context: OperatorContext) -> JumpsIgnored | None:
     """The counter of elements that the watermark does not follow; None: the strategy has no limit on jumps."""
     return None if strategy.max_jump_ms is None else JumpsIgnored(context)
 
@@ -236,7 +236,7 @@ class AssignTimestampsOperator(Operator):
     def __init__(self, strategy: WatermarkStrategy) -> None:
         self._strategy = strategy
 
-    def setup(self, context: Any, output: Output) -> None:
+    def setup(self, context: OperatorContext, output: Output) -> None:
         super().setup(context, output)
         self._time = EventTime(self._strategy, self.emit, output, context.midst, jumps_of(self._strategy, context))
 

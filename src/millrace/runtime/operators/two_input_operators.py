@@ -23,6 +23,7 @@ from millrace.common.functions import (
 from millrace.common.output_tag import OutputTag
 from millrace.common.state import MapStateDescriptor, StateDescriptor
 from millrace.runtime.bases.batch_operators import ByKey, OneKeyAtATime
+from millrace.runtime.bases.operator import Operator, OperatorContext, Output
 from millrace.runtime.bases.process_operators import (
     ElementFunction,
     FunctionOperator,
@@ -154,7 +155,7 @@ class BroadcastProcessBase(FunctionOperator[F], Generic[F]):
         super().__init__(function)
         self._descriptors = descriptors
 
-    def setup(self, context: Any, output: Any) -> None:
+    def setup(self, context: OperatorContext, output: Output) -> None:
         super().setup(context, output)
         self._operator_state = states = self._operator_state or OperatorStateBackend()
         self._writable = {d.get_name(): states.get_broadcast_state(d) for d in self._descriptors}
@@ -195,7 +196,7 @@ class KeyedBroadcastProcessOperator(
             self.run(chunk, self.function.process_element)
 
 
-class BroadcastFirst:
+class BroadcastFirst(Operator):
     """Mixed into broadcast operators in batch mode: as in Flink, the other side waits until the broadcast side has
     ended.
 
@@ -203,35 +204,35 @@ class BroadcastFirst:
     order.
     """
 
-    def setup(self: Any, context: Any, output: Any) -> None:
-        super().setup(context, output)  # type: ignore[misc]
+    def setup(self, context: OperatorContext, output: Output) -> None:
+        super().setup(context, output)
         self._waiting: list[Chunk] | None = []
 
-    def process(self: Any, chunk: Chunk, input: int) -> None:
+    def process(self, chunk: Chunk, input: int) -> None:
         if input != BROADCAST_INPUT and self._waiting is not None:
             self._waiting.append(chunk)
         else:
-            super().process(chunk, input)  # type: ignore[misc]
+            super().process(chunk, input)
 
-    def input_finished(self: Any, input: int) -> None:
-        super().input_finished(input)  # type: ignore[misc]
+    def input_finished(self, input: int) -> None:
+        super().input_finished(input)
         if input == BROADCAST_INPUT:
             self._release()
 
-    def process_watermark(self: Any, watermark: int) -> None:
+    def process_watermark(self, watermark: int) -> None:
         if watermark == MAX_WATERMARK:
             self._release()
-        super().process_watermark(watermark)  # type: ignore[misc]
+        super().process_watermark(watermark)
 
-    def _release(self: Any) -> None:
+    def _release(self) -> None:
         waiting, self._waiting = self._waiting, None
         for chunk in waiting or ():
-            super().process(chunk, 1 - BROADCAST_INPUT)  # type: ignore[misc]
+            super().process(chunk, 1 - BROADCAST_INPUT)
 
-    def snapshot(self: Any) -> Any:
+    def snapshot(self) -> Any:
         return (self._waiting,)
 
-    def restore(self: Any, snapshot: Any) -> None:
+    def restore(self, snapshot: Any) -> None:
         (self._waiting,) = snapshot
 
 
@@ -292,7 +293,7 @@ class IntervalJoinOperator(FunctionOperator[ProcessJoinFunction]):
         self._lower, self._upper = lower, upper
         self._late_tags = (left_late_tag, right_late_tag)
 
-    def setup(self, context: Any, output: Any) -> None:
+    def setup(self, context: OperatorContext, output: Output) -> None:
         super().setup(context, output)
         self._ctx = JoinContext()
         self._backend = keyed_backend(self, self._ctx.get_timestamp)

@@ -7,7 +7,8 @@ from typing import Any, TypeVar
 
 from millrace.common.state import StateTtlConfig
 from millrace.runtime.state.address import key_of
-from millrace.runtime.state.column_deltas import by_address, is_told, table_of, told_bytes
+from millrace.runtime.state.column_deltas import fitting, in_columns, is_told, table_of, told_bytes, wants_columns
+from millrace.runtime.state.figures import Figures
 from millrace.runtime.state.info import KEYED, StateInfo
 from millrace.runtime.state.keyed_states import KeyedStates
 from millrace.runtime.state.kinds import TABLES
@@ -93,9 +94,9 @@ class KeyedStateBackend(KeyedStates):
         return self._table(name, kind)
 
     def use(self, name: str, table: T) -> T:
-        """Use a table that an operator has made for this name; its full content must have the form of its kind. In
-        memory only; to be called before anything is stored."""
-        assert self.in_memory and name not in self._tables
+        """Use a table that an operator has made for this name; its full content must have the form of its kind. To be
+        called before anything is stored."""
+        assert name not in self._tables
         self._tables[name] = table
         return table
 
@@ -105,8 +106,9 @@ class KeyedStateBackend(KeyedStates):
 
     def described(self) -> list[StateInfo]:
         """The states that the function has requested, and those of the operator itself."""
-        own = [name for name in self._tables if name not in self.infos]
-        return [*self.infos.values(), *(StateInfo(name, self._tables[name].kind, KEYED, None) for name in own)]
+        kinds = {name: table.kind for name, table in self._tables.items() if name not in self.infos}
+        own = (StateInfo(name, kind, KEYED, None, kind.startswith(TTL)) for name, kind in kinds.items())
+        return [*self.infos.values(), *own]
 
     def wipe(self) -> None:
         """Delete all entries and timers, because their keys have ended. In memory only; no delta can be taken after
@@ -132,6 +134,15 @@ class KeyedStateBackend(KeyedStates):
             if timers:
                 changed[name] = (TIMERS, dict(timers))
         return changed
+
+    def figures(self) -> dict[str, Figures]:
+        """Name of each state -> what its table tells of itself, for those that are in memory, and for rows in columns
+        on disk."""
+        return {name: table.figures() for name, table in self._tables.items()}
+
+    def sizes(self) -> dict[str, Any]:
+        """Name of each state -> its bytes; of a state whose entries are objects of this process the dict of them."""
+        return {name: table.size() for name, table in self._tables.items()}
 
     def added_bytes(self, delta: KeyedDelta) -> int:
         """The approximate bytes of the last delta that only add entries, so that a whole state would contain them,
@@ -171,10 +182,13 @@ class KeyedStateBackend(KeyedStates):
                 queues[name].apply(changes.items())
             else:
                 told = is_told(changes)
-                if told and self.in_memory and name not in self._tables:
+                if told and name not in self._tables:
                     self.use(name, table_of(changes))
                 table = self._table(name, kind)
-                table.apply(by_address(changes) if told and not table.in_columns else changes)
+                if told and not table.in_columns and wants_columns(changes):
+                    # No operator asked for the table: it is read from older files than the delta.
+                    table = self._tables[name] = in_columns(table, changes)
+                table.apply(fitting(changes, table) if told else changes)
 
     def _queues(self) -> list[tuple[str, TimerQueue]]:
         return [(EVENT_TIMERS, self.event_timers), (PROCESSING_TIMERS, self.processing_timers)]

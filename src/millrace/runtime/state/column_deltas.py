@@ -6,31 +6,29 @@ The entry at ``SINCE`` is (name of the form, constructor arguments of the table,
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any
 
 from millrace.runtime.state.tables import Table
+from millrace.util import plugins
 
 SINCE = 0
 """The address of a delta in columns; it is no key of a table, since those are tuples."""
-_FORMS = {
-    "first rows": ("millrace.runtime.tables.ordering.first_rows", "FirstOfKey"),
-    "latest rows": ("millrace.runtime.tables.ordering.latest_rows", "RowOfKey"),
-    "seen keys": ("millrace.runtime.tables.ordering.key_set", "SeenKeys"),
-    "added rows": ("millrace.runtime.tables.indexed_rows", "IndexedRows"),
-    "seen values": ("millrace.runtime.tables.aggregates.append_only_distinct", "SeenRows"),
-    "groups": ("millrace.runtime.tables.aggregates.group_table", "GroupTable"),
-}
-_BY_ADDRESS = frozenset({"groups"})
+FORMS = "millrace.column_tables"
+"""entry points: the name of a form -> the class of its table"""
+_BY_ADDRESS = frozenset({"groups", "kept rows", "open sessions"})
 """forms whose deltas can be converted to entries by key"""
+_ONTO_COLUMNS = frozenset({"window accumulators"})
+"""forms whose deltas say what is to be merged into accumulators that are in columns"""
 
 Changes = dict[Any, Any]
+Form = tuple[str, tuple[Any, ...]]
+"""(name of a form, the arguments that its table is made from)"""
 
 
 def is_told(changes: Changes) -> bool:
     """Whether these changes are a delta in columns."""
     told = changes.get(SINCE)
-    return isinstance(told, tuple) and len(told) == 3 and isinstance(told[0], str) and told[0] in _FORMS
+    return isinstance(told, tuple) and len(told) == 3 and isinstance(told[0], str) and plugins.has(FORMS, told[0])
 
 
 def told_bytes(changes: Changes) -> int:
@@ -49,10 +47,39 @@ def table_of(changes: Changes) -> Table:
     return table
 
 
+def wants_columns(changes: Changes) -> bool:
+    """Whether a table with an entry for each address can apply this delta in columns only when it is in columns, too:
+    ``in_columns``."""
+    return changes[SINCE][0] in _ONTO_COLUMNS
+
+
+def in_columns(table: Table, changes: Changes) -> Table:
+    """The content of a table as one that this delta can be applied to."""
+    found = table_of(changes)
+    found.apply(table.entries())
+    return found
+
+
 def divided(changes: Changes, places: Callable[[Any], Any]) -> dict[int, Changes]:
     """Divide a delta by key. ``places`` maps an array of key hashes to the array of their target numbers."""
     found: dict[int, Changes] = _form(changes).divided(changes, places)
     return found
+
+
+def fitting(changes: Changes, table: Any) -> Changes:
+    """A delta in columns as this table can apply it.
+
+    :raises ValueError: it is of another table.
+    """
+    if not table.in_columns:
+        return by_address(changes)
+    form, own = changes[SINCE][0], table.form()[0]
+    if form != own:
+        raise ValueError(
+            f"a checkpoint has state in columns ({form}), and this query has it in others ({own}): take a savepoint of "
+            f"the earlier job instead"
+        )
+    return changes
 
 
 def by_address(changes: Changes) -> Changes:
@@ -70,5 +97,4 @@ def by_address(changes: Changes) -> Changes:
 
 
 def _form(changes: Changes) -> Any:
-    module, name = _FORMS[changes[SINCE][0]]
-    return getattr(import_module(module), name)
+    return plugins.load(FORMS, changes[SINCE][0])

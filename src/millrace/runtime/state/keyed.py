@@ -24,7 +24,7 @@ from millrace.common.state import (
 )
 from millrace.runtime.exchange.keys import NEVER_NAN, with_one_nan
 from millrace.runtime.state.address import Addressed
-from millrace.runtime.state.state_kinds import state_kind
+from millrace.runtime.state.state_kinds import StateKind
 from millrace.runtime.state.tables import ABSENT, ListTable, MapTable, ValueTable
 
 _NOTHING: dict[Any, Any] = {}
@@ -56,7 +56,6 @@ class _MergedRow(_OneRow):
         merge_rows(self._backend.at, others, self._rows, self._touched, self._merge)
 
 
-@state_kind(ValueStateDescriptor, "value")
 class HeapValueState(_OneRow, ValueState[Any]):
     def value(self) -> Any:
         return self._rows.get(self._backend.at)
@@ -70,7 +69,6 @@ class HeapValueState(_OneRow, ValueState[Any]):
         self._touched[at] = None
 
 
-@state_kind(ReducingStateDescriptor, "value", lambda descriptor: (descriptor.get_reduce_function(),))
 class HeapReducingState(_MergedRow, ReducingState[Any]):
     def __init__(self, backend: Addressed, table: ValueTable, function: ReduceFunction) -> None:
         super().__init__(backend, table, function.reduce)
@@ -85,7 +83,6 @@ class HeapReducingState(_MergedRow, ReducingState[Any]):
         self._touched[at] = None
 
 
-@state_kind(AggregatingStateDescriptor, "value", lambda descriptor: (descriptor.get_agg_function(),))
 class HeapAggregatingState(_MergedRow, AggregatingState[Any, Any]):
     def __init__(self, backend: Addressed, table: ValueTable, function: AggregateFunction) -> None:
         super().__init__(backend, table, function.merge)
@@ -103,7 +100,6 @@ class HeapAggregatingState(_MergedRow, AggregatingState[Any, Any]):
         self._touched[at] = None
 
 
-@state_kind(ListStateDescriptor, "list")
 class HeapListState(ListState[Any]):
     def __init__(self, backend: Addressed, table: ListTable) -> None:
         self._backend = backend
@@ -141,7 +137,6 @@ class HeapListState(ListState[Any]):
         self._table.remove(self._backend.at)
 
 
-@state_kind(MapStateDescriptor, "map")
 class HeapMapState(MapState[Any, Any]):
     def __new__(cls, backend: Addressed, table: MapTable) -> HeapMapState:
         return super().__new__(_DictsOfMemory if cls is HeapMapState and table.in_memory else cls)
@@ -233,3 +228,16 @@ def merge_rows(
         touched[other] = None
         rows[at] = merge(rows[at], value) if at in rows else value
         touched[at] = None
+
+
+# Kinds, which entry points name
+
+VALUE = StateKind(ValueStateDescriptor, "value", HeapValueState)
+REDUCING = StateKind(
+    ReducingStateDescriptor, "value", HeapReducingState, lambda descriptor: (descriptor.get_reduce_function(),)
+)
+AGGREGATING = StateKind(
+    AggregatingStateDescriptor, "value", HeapAggregatingState, lambda descriptor: (descriptor.get_agg_function(),)
+)
+LIST = StateKind(ListStateDescriptor, "list", HeapListState)
+MAP = StateKind(MapStateDescriptor, "map", HeapMapState)

@@ -1,52 +1,39 @@
-"""The kinds of keyed state: for each descriptor class, the table and the class of the state object."""
+"""The kinds of keyed state: for each descriptor class, the table and the class of the state object.
+
+Entry points name them by the name of the descriptor's class, so that a job imports the kinds that it has.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from functools import cache
+from typing import Any
 
 from millrace.common.state import StateDescriptor
-from millrace.runtime import state
-from millrace.util.names import entered, import_modules
+from millrace.util import plugins
 
+STATES = "millrace.states"
+"""entry points of kinds without a time to live"""
+STATES_WITH_TTL = "millrace.states.ttl"
 Arguments = Callable[[Any], tuple[Any, ...]]
 """descriptor -> arguments of the state object besides the backend and the table"""
-C = TypeVar("C", bound=type)
-
-
-@dataclass(frozen=True)
-class StateKind:
-    """The table and the state object for one class of descriptors."""
-
-    table: str
-    """the kind of table (``kinds.py``) that holds the state if it has no time to live"""
-    made: Any
-    """the class of the state object"""
-    arguments: Arguments
-
-
-_kinds: dict[type[StateDescriptor], StateKind] = {}
-_living: dict[type[StateDescriptor], Any] = {}
 
 
 def _none(descriptor: Any) -> tuple[Any, ...]:
     return ()
 
 
-def state_kind(descriptor: type[StateDescriptor], table: str, arguments: Arguments = _none) -> Callable[[C], C]:
-    """Register the decorated class as the state object for a class of descriptors, without time to live."""
+@dataclass(frozen=True)
+class StateKind:
+    """The table and the state object for one class of descriptors."""
 
-    def register(made: C) -> C:
-        _kinds[descriptor] = StateKind(table, made, arguments)
-        return made
-
-    return register
-
-
-def living_state(descriptor: type[StateDescriptor]) -> Callable[[C], C]:
-    """Register the decorated class as the state object for a class of descriptors, with time to live."""
-    return entered(_living, descriptor)
+    descriptor: type[StateDescriptor]
+    table: str
+    """the kind of table (``kinds.py``) that holds the state if it has no time to live"""
+    made: Any
+    """the class of the state object"""
+    arguments: Arguments = _none
 
 
 def kind_of(descriptor: StateDescriptor) -> StateKind:
@@ -54,13 +41,19 @@ def kind_of(descriptor: StateDescriptor) -> StateKind:
 
     :raises TypeError: there is no such kind, or none with a time to live.
     """
-    import_modules(state, deep=False)
-    for each in type(descriptor).__mro__:
-        if each in _kinds:
-            kind = _kinds[each]
-            if descriptor.get_ttl_config() is None:
+    return _kind_of(type(descriptor), descriptor.get_ttl_config() is not None)
+
+
+@cache
+def _kind_of(descriptor: type[StateDescriptor], with_ttl: bool) -> StateKind:
+    for each in descriptor.__mro__:
+        name = each.__name__
+        kind: StateKind | None = plugins.load(STATES, name) if plugins.has(STATES, name) else None
+        if kind is not None and kind.descriptor is each:
+            if not with_ttl:
                 return kind
-            if each not in _living:
-                raise TypeError(f"state of a {each.__name__} has no time to live")
-            return StateKind(kind.table, _living[each], kind.arguments)
-    raise TypeError(f"no state has a descriptor of type {type(descriptor).__name__}")
+            if not plugins.has(STATES_WITH_TTL, name):
+                raise TypeError(f"state of a {name} has no time to live")
+            found: StateKind = plugins.load(STATES_WITH_TTL, name)
+            return found
+    raise TypeError(f"no state has a descriptor of type {descriptor.__name__}")

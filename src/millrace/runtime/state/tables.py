@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, MutableMapping
 from typing import Any
 
 from millrace.runtime.state.address import key_of
+from millrace.runtime.state.figures import MEMORY_BYTES, ROWS, Figures
 
 
 class _Absent:
@@ -62,9 +63,28 @@ class Table(ABC):
         entries."""
         return self.entry_pieces()
 
+    def figures(self) -> Figures:
+        """What the table tells of itself: the number of its entries (of windows: of their ends)."""
+        return {ROWS: len(self.rows)}
+
+    def size(self) -> Any:
+        """The bytes of the rows in memory; of a table of objects the dict of its entries, of which they are
+        estimated."""
+        return self.figures().get(MEMORY_BYTES, self.rows)
+
     def wipe(self) -> None:
         """Delete everything, and forget the changes: no delta will be taken."""
         raise NotImplementedError
+
+    def on_disk(self, shelf: Any, folder: str, memory: int) -> Any:
+        """For an empty table in columns: let its rows be on disk, in runs.
+
+        :param shelf: the ``StoredTable`` for the list of runs.
+        :param folder: where the runs are.
+        :param memory: the bytes of rows that all tables of the process may have in memory.
+        :return: the rows as a table of the task's store (``RowsOnDisk``).
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no rows on disk")
 
     @staticmethod
     def only(entries: dict[Any, Any], keep: Callable[[Any], bool]) -> dict[Any, Any]:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
-from millrace.common.state import ListState, ListStateDescriptor
+from millrace.common.state import ListState
+from millrace.runtime.state import keyed
 from millrace.runtime.state.address import Addressed
 from millrace.runtime.state.keyed import HeapListState
-from millrace.runtime.state.state_kinds import living_state
 from millrace.runtime.state.ttl import Entry, Expiry
 from millrace.runtime.state.ttl_tables import TtlListTable
 
 
-@living_state(ListStateDescriptor)
 class TtlListState(ListState[Any]):
     def __init__(self, backend: Addressed, table: TtlListTable, expiry: Expiry) -> None:
         self._backend = backend
@@ -58,3 +58,8 @@ class TtlListState(ListState[Any]):
 
     def clear(self) -> None:
         self._inner.clear()
+
+
+# Kinds, which entry points name
+
+LIST = replace(keyed.LIST, made=TtlListState)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
-from millrace.common.state import MapState, MapStateDescriptor
+from millrace.common.state import MapState
+from millrace.runtime.state import keyed
 from millrace.runtime.state.address import Addressed
 from millrace.runtime.state.keyed import HeapMapState
-from millrace.runtime.state.state_kinds import living_state
 from millrace.runtime.state.ttl import Entry, Expiry
 from millrace.runtime.state.ttl_tables import TtlMapTable
 
 
-@living_state(MapStateDescriptor)
 class TtlMapState(MapState[Any, Any]):
     def __init__(self, backend: Addressed, table: TtlMapTable, expiry: Expiry) -> None:
         self._expiry = expiry
@@ -72,3 +72,8 @@ class TtlMapState(MapState[Any, Any]):
 
     def clear(self) -> None:
         self._inner.clear()
+
+
+# Kinds, which entry points name
+
+MAP = replace(keyed.MAP, made=TtlMapState)

@@ -5,20 +5,18 @@ The heap states do the work, on entries instead of values.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from millrace.common.functions import AggregateFunction, ReduceFunction
 from millrace.common.state import (
     AggregatingState,
-    AggregatingStateDescriptor,
     ReducingState,
-    ReducingStateDescriptor,
     ValueState,
-    ValueStateDescriptor,
 )
+from millrace.runtime.state import keyed
 from millrace.runtime.state.address import Addressed
 from millrace.runtime.state.keyed import HeapAggregatingState, HeapReducingState, HeapValueState
-from millrace.runtime.state.state_kinds import living_state
 from millrace.runtime.state.ttl import Entry, Expiry
 from millrace.runtime.state.ttl_tables import TtlValueTable
 
@@ -39,7 +37,6 @@ class _OneEntry:
         self._entry.clear()
 
 
-@living_state(ValueStateDescriptor)
 class TtlValueState(_OneEntry, ValueState[Any]):
     def value(self) -> Any:
         entry = self._read()
@@ -54,7 +51,6 @@ class TtlValueState(_OneEntry, ValueState[Any]):
         self._entry.update((now if old is None else max(now, old[0]), value))
 
 
-@living_state(ReducingStateDescriptor)
 class TtlReducingState(_OneEntry, ReducingState[Any]):
     def __init__(self, backend: Addressed, table: TtlValueTable, expiry: Expiry, function: ReduceFunction) -> None:
         super().__init__(backend, table, expiry)
@@ -69,7 +65,6 @@ class TtlReducingState(_OneEntry, ReducingState[Any]):
         self._inner.add((self._expiry.access(), value))
 
 
-@living_state(AggregatingStateDescriptor)
 class TtlAggregatingState(_OneEntry, AggregatingState[Any, Any]):
     def __init__(self, backend: Addressed, table: TtlValueTable, expiry: Expiry, function: AggregateFunction) -> None:
         super().__init__(backend, table, expiry)
@@ -120,3 +115,10 @@ class _AggregateEntries(AggregateFunction):
 
     def merge(self, acc_a: Entry, acc_b: Entry) -> Entry:
         return self._expiry.combine(acc_a, acc_b, self._function.merge)
+
+
+# Kinds, which entry points name
+
+VALUE = replace(keyed.VALUE, made=TtlValueState)
+REDUCING = replace(keyed.REDUCING, made=TtlReducingState)
+AGGREGATING = replace(keyed.AGGREGATING, made=TtlAggregatingState)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
 from millrace.runtime.state.backend import KeyedStateBackend
+from millrace.runtime.state.figures import Figures
 from millrace.runtime.state.state_time import StateTime
 from millrace.runtime.storage import INITIAL, Past, StateStorage, TaskId
 
@@ -56,6 +57,10 @@ class WorkingState(ABC):
     @abstractmethod
     def pending(self) -> int:
         """The number of entries that are in memory only because they have changed."""
+
+    def figures(self) -> Figures:
+        """What the store of the whole task tells of itself; empty: there is none."""
+        return {}
 
     @abstractmethod
     def close(self) -> None:
@@ -126,9 +131,10 @@ def back_to(task: TaskId, past: Past, storage: StateStorage, wanted: int | None)
 
 def rebuild(task: TaskId, past: Past, storage: StateStorage) -> Iterator[tuple[int, Piece]]:
     """The last whole state and the changes since then, as (version, changes)."""
-    whole, *changed = back_to(task, past, storage, None).versions
+    past = back_to(task, past, storage, None)
+    whole, *changed = past.versions
     if whole != INITIAL:
-        for piece in storage.read_full(task, whole):
+        for piece in storage.read_full(task, whole if past.stored is None else past.stored):
             yield whole, piece
     for version in changed:
         yield version, storage.read_delta(task, version)

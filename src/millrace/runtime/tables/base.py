@@ -7,19 +7,22 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Generic, TypeVar
 
+import numpy as np
 import pyarrow as pa
 
 from millrace.relational.functions.evaluate import Evaluator
 from millrace.relational.functions.registry import Surroundings
 from millrace.relational.rows import Kinds, Rows, concat, record_batch
 from millrace.relational.types import DataType
-from millrace.runtime.bases.operator import Operator, named_frame
+from millrace.runtime.bases.operator import Operator, Output, named_frame
 from millrace.runtime.bases.process_operators import keyed_backend
 from millrace.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP, Chunk
 from millrace.runtime.functions.evaluator import FunctionEvaluator
 from millrace.runtime.functions.runner import FunctionRunner, wrappers_in
+from millrace.runtime.rows.expiry import Expiry, SliceClock
 from millrace.runtime.state.backend import KeyedStateBackend
 from millrace.runtime.tables.state import KeyedMap, KeyedValue, keyed_map, keyed_value
+from millrace.runtime.tables.state_table import StateTable, tables_of
 from millrace.runtime.tables.stored_calls import StoredCalls
 from millrace.runtime.tables.stored_rows import StoredRows
 
@@ -55,6 +58,9 @@ class TableConfig(ABC):
     least_slice: int = 0
     """the shortest time that changes are gathered (ms; ``table.exec.mini-batch.allow-latency``), unless their epoch
     ends"""
+    every_change: bool = False
+    """emit the changes of each input row, as Flink does (``millrace.table.aggregate.every-change``); else those of a
+    slice are combined"""
     meaning: tuple[str, ...] = ()
     """what the operator's state means (``relational.rules.meaning``); empty: not known"""
     call_texts: tuple[str, ...] = ()
@@ -63,6 +69,10 @@ class TableConfig(ABC):
     """the meaning as earlier versions of Millrace recorded it, where that differs"""
     input_columns: tuple[tuple[str, ...], ...] = ()
     """the columns of each input, in the form of ``meaning``"""
+    input_names: tuple[tuple[str, ...], ...] = ()
+    """the query's names of the columns of each input; of a source the names of its own columns"""
+    result_names: tuple[str, ...] = ()
+    """the query's names of the columns that the operator's plan node gives"""
     new_calls_begin_empty: bool = False
     """value of the option ``millrace.table.aggregate.new-begin-empty``"""
 
@@ -93,7 +103,14 @@ class TableConfig(ABC):
         names = self.input_columns[input] if self.input_columns else ()
         what = "its stored rows" if len(self.input_columns) < 2 else f"its stored rows of input {input + 1}"
         by = None if unique is None or not names else tuple(names[place] for place in unique)
-        return StoredRows(state, form, what, names, tuple(str(each.nullable()) for each in types), by)
+        shown = self.input_names[input] if input < len(self.input_names) else ()
+        return StoredRows(state, form, what, names, tuple(str(each.nullable()) for each in types), by, names=shown)
+
+    def state_tables(self) -> tuple[StateTable, ...]:
+        """The operator's keyed states as tables, for readers of a savepoint; states that are not named there are shown
+        as they are stored."""
+        layout = self.stored()
+        return () if layout is None else tables_of(layout[0])
 
     def wrappers(self) -> Iterator[Any]:
         """The wrappers of the user's functions (``table.udf``) that the operator calls."""
@@ -113,6 +130,10 @@ class TableOperator(Operator, Generic[C]):
     flushes_before_watermarks = True
     """False: held-back results may follow a watermark, because their rows have no event time. They also may if no later
     operator depends on watermarks (``TableConfig.timely``), unless tasks must be in step (``TableConfig.in_step``)"""
+
+    gathers_changes = False
+    """whether ``flush`` emits what has changed since it was called last, so that it must be called after each row if
+    each change is wanted by itself"""
 
     looks_up = False
     """whether the operator looks up rows in an external system"""
@@ -152,10 +173,24 @@ class TableOperator(Operator, Generic[C]):
         rows = concat(chunk.values)
         if not len(rows):
             return
+        each = self.gathers_changes and self.config.every_change
         try:
-            self._under_its_name(self.receive, rows, input)
+            self._under_its_name(self._receive_each if each else self.receive, rows, input)
         except Exception as error:
             raise self.context.error(error) from error
+
+    def _receive_each(self, rows: Rows, input: int) -> None:
+        """Process rows one by one; their changes are emitted as one batch."""
+        output, gathered = self.output, _Gathered(self.output)
+        self.output = gathered
+        try:
+            for place in range(len(rows)):
+                self.receive(rows.take(np.array([place])), input)
+                self.flush()
+        finally:
+            self.output = output
+        if gathered.rows:
+            output.emit(Chunk([concat(gathered.rows)]))
 
     def process_watermark(self, watermark: int) -> None:
         self.watermark = watermark
@@ -205,6 +240,17 @@ class TableOperator(Operator, Generic[C]):
         return Evaluator(columns, surroundings)
 
 
+class _Gathered:
+    """An output in front of another one that retains the emitted batches."""
+
+    def __init__(self, output: Output) -> None:
+        self.rows: list[Rows] = []
+        self.emit_side, self.mark = output.emit_side, output.mark
+
+    def emit(self, chunk: Chunk) -> None:
+        self.rows += chunk.values
+
+
 class KeyedTableOperator(TableOperator[C]):
     """An operator with state by key: ``keyed_value`` and ``keyed_map``, to be called in ``setup``.
 
@@ -217,6 +263,7 @@ class KeyedTableOperator(TableOperator[C]):
     def setup(self, context: Any, output: Any) -> None:
         super().setup(context, output)
         self.backend: KeyedStateBackend = keyed_backend(self)
+        self._slice_clock = SliceClock(self.context.clock)
 
     def keyed_state(self) -> KeyedStateBackend:
         return self.backend
@@ -227,6 +274,14 @@ class KeyedTableOperator(TableOperator[C]):
         :param ttl: time to live in ms, 0 for never; None: the configured time.
         """
         return keyed_value(self.backend, name, self.config.state_ttl if ttl is None else ttl)
+
+    def expiry(self, ttl: int | None = None) -> Expiry | None:
+        """When the rows of a table in columns expire; None: never. All tables of the operator have one clock.
+
+        :param ttl: as for ``keyed_value``.
+        """
+        ttl = self.config.state_ttl if ttl is None else ttl
+        return Expiry(ttl, self._slice_clock) if ttl else None
 
     def keyed_map(self, name: str, ttl: int | None = None) -> KeyedMap:
         """A state with a dict per address, read and written entry by entry."""

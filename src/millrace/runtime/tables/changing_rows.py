@@ -11,142 +11,142 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from millrace.relational.rows import record_batch
-from millrace.runtime.state.tables import Table
+from millrace.runtime.exchange.keys import Hashes
+from millrace.runtime.rows.hashes import Flags
+from millrace.runtime.state.column_deltas import SINCE, Changes
 from millrace.runtime.tables.columns.growing import with_room
 from millrace.runtime.tables.columns.key_hashes import key_hashes
-from millrace.runtime.tables.columns.keys import Ids, group_ids
-from millrace.runtime.tables.columns.row_index import HashIndex, RowStore
-from millrace.runtime.tables.indexed_rows import equal_rows
+from millrace.runtime.tables.columns.keys import Ids
+from millrace.runtime.tables.indexed_rows import ChangedRows, at_positions
 
 FEW = 4_096
 """The number of removed rows up to which, even if they are the majority, the columns are not rewritten without them."""
 
 
-class ChangingRows(Table):
-    """Rows whose first columns are the key. Each row has a mark, a number by which rows can be selected.
+class ChangingRows(ChangedRows):
+    """Rows whose first columns are the key. Row numbers change in ``settle`` only.
 
     :param types: types of all columns.
     :param width: number of key columns.
     """
 
     def __init__(self, types: Sequence[pa.DataType], width: int) -> None:
-        super().__init__()
-        self._types = tuple(types)
+        super().__init__(types, range(width))
         self.width = width
-        self._touched: list[pa.RecordBatch] = []
-        """keys changed since the last delta"""
-        self._clear()
-
-    def _clear(self) -> None:
-        self._index = HashIndex()
-        self._store = RowStore(self._types)
         self._alive = np.zeros(0, bool)
         self._fresh = np.zeros(0, bool)
         """for each row, whether it was added since the last delta"""
-        self._marks = np.zeros(0, np.int64)
-        self._gone = 0
-
-    @abstractmethod
-    def marks(self, batch: pa.RecordBatch) -> Ids:
-        """The marks for new rows."""
-
-    def removing(self, numbers: Ids) -> None:
-        """Called before these rows are removed."""
+        self._dead = 0
 
     # -- rows come and go -----------------------------------------------------------------------------------------
 
-    def add(self, batch: pa.RecordBatch) -> Ids:
-        """Add rows; returns their numbers."""
-        first = self._store.length
-        if batch.num_rows:
-            self._touch(batch)
-            self._keep(batch, np.ones(batch.num_rows, bool))
-        return np.arange(first, first + batch.num_rows)
+    def add(self, batch: pa.RecordBatch, hashes: Hashes) -> None:
+        """Add rows, with the hashes of their keys."""
+        first = self._keep_some(batch, hashes)
+        self._fresh[first : self.length] = True
 
-    def mark(self, numbers: Ids, marks: Ids) -> None:
-        """Set the marks of these rows."""
-        self._marks[numbers] = marks
+    def _keep_some(self, batch: pa.RecordBatch, hashes: Hashes) -> int:
+        """Add rows; returns the number of the first one."""
+        if self._disk is not None:
+            self._disk.sync()
+        first = self.length
+        if batch.num_rows:
+            self._keep(batch, hashes)
+        return first
+
+    def _append(self, batch: pa.RecordBatch, hashes: Hashes) -> None:
+        first, end = self.length, self.length + batch.num_rows
+        self._alive, self._fresh = with_room(self._alive, end), with_room(self._fresh, end)
+        self._alive[first:end], self._fresh[first:end] = True, False
+        super()._append(batch, hashes)
+
+    def _findable(self) -> Flags | None:
+        return self._alive if self._dead else None
 
     def remove(self, numbers: Ids) -> None:
-        """Remove rows. The numbers of the remaining rows may change."""
-        if len(numbers):
-            self.removing(numbers)
-            self._touch(record_batch(self._store.take(numbers, range(self.width)), len(numbers)))
-            self._kill(numbers)
-
-    def _touch(self, batch: pa.RecordBatch) -> None:
-        self._touched.append(record_batch(batch.columns[: self.width], batch.num_rows))
-
-    def _keep(self, batch: pa.RecordBatch, fresh: Any) -> None:
-        if not batch.num_rows:
-            return
-        self._index.add(key_hashes(batch.columns[: self.width], batch.num_rows), self._store.length)
-        self._store.add(batch)
-        first, end = self._store.length - batch.num_rows, self._store.length
-        self._alive, self._fresh, self._marks = (
-            with_room(each, end) for each in (self._alive, self._fresh, self._marks)
-        )
-        self._alive[first:end], self._fresh[first:end], self._marks[first:end] = True, fresh, self.marks(batch)
+        """Remove rows."""
+        self._kill(numbers)
 
     def _kill(self, numbers: Ids) -> None:
+        if self._disk is not None:
+            self._disk.removed(numbers)
         self._alive[numbers] = False
-        self._gone += len(numbers)
-        if self._gone > max(FEW, self._store.length - self._gone):
-            left = self.all()
-            rows, fresh, marks = self.rows_of(left), self._fresh[left], self._marks[left]
-            self._clear()
-            self._keep(rows, fresh)
-            self._marks[: len(left)] = marks
+        self._dead += len(numbers)
+
+    def settle(self) -> None:
+        """Drop removed rows. Row numbers may change, so the caller must not hold any."""
+        if self._dead > max(FEW, self.length - self._dead):
+            self.retain(self._alive[: self.length])
+        if self._disk is not None:
+            self._disk.evict()
+
+    def retain(self, wanted: Flags) -> None:
+        super().retain(wanted)
+        count = len(wanted)
+        self._alive, self._fresh = self._alive[:count][wanted], self._fresh[:count][wanted]
+        self._dead = int(np.count_nonzero(~self._alive))
+
+    def wipe(self) -> None:
+        self.retain(np.zeros(self.length, bool))
 
     # -- and are found --------------------------------------------------------------------------------------------
 
-    def find(self, keys: Sequence[pa.Array], length: int) -> tuple[Ids, Ids]:
+    def find_keys(self, keys: Sequence[pa.Array], length: int) -> tuple[Ids, Ids]:
         """(index in ``keys``, number of a row with this key), by index and then by arrival."""
-        owners, numbers = self._index.find(key_hashes(keys, length))
-        alive = self._alive[numbers]
-        owners, numbers = owners[alive], numbers[alive]
-        if not len(owners):
-            return owners, numbers
-        where = pa.array(owners)
-        wanted = [column.take(where) for column in keys]
-        same = equal_rows(wanted, self._store.take(numbers, range(self.width)), len(owners))
-        return (owners, numbers) if same.all() else (owners[same], numbers[same])
+        return self.find(key_hashes(keys, length), at_positions(keys))
 
-    def marked(self, until: int) -> Ids:
-        """The numbers of rows with marks up to this one."""
-        return np.flatnonzero(self._alive & (self._marks <= until))
+    def with_hashes(self, hashes: Hashes) -> Ids:
+        """The numbers of all rows whose keys have these hashes, which are distinct."""
+        if self._disk is not None:
+            self._disk.fetch(hashes)
+        return np.sort(self.find_hashes(hashes)[1])
 
-    def all(self) -> Ids:
-        """The numbers of all rows, in the order of arrival."""
-        return np.flatnonzero(self._alive)
+    def numbers(self) -> Ids:
+        return np.flatnonzero(self._alive[: self.length])
 
-    def take(self, numbers: Ids) -> list[pa.Array]:
-        """The columns of these rows."""
-        return self._store.take(numbers)
+    def parts(self) -> Iterator[Sequence[pa.Array]]:
+        """The columns of all rows, also of those that are not in memory, in parts that contain each key as a whole."""
+        if self._disk is None:
+            return (batch.columns for batch in self.batches_of_keys())
+        return self._disk.parts()
 
-    def rows_of(self, numbers: Ids) -> pa.RecordBatch:
-        return record_batch(self._store.take(numbers), len(numbers))
+    def remove_all(self) -> None:
+        """Remove all rows, also those that are not in memory."""
+        hashes = [key_hashes(columns[: self.width], len(columns[0])) for columns in self.parts()]
+        for some in hashes:
+            self.remove(self.with_hashes(np.unique(some)))
 
     # -- as a table -----------------------------------------------------------------------------------------------
 
-    def touched_keys(self) -> tuple[list[pa.Array], int]:
-        """The distinct keys changed since the last call, and their number."""
-        if not self._touched:
-            return [], 0
-        columns = [pa.concat_arrays(parts) for parts in zip(*(batch.columns for batch in self._touched))]
-        length = sum(batch.num_rows for batch in self._touched)
-        self._touched = []
-        _, first = group_ids(columns, length)
-        where = pa.array(first)
-        return [column.take(where) for column in columns], len(first)
+    def told_pieces(self) -> Iterator[Changes]:
+        return map(self.told_of, (batch.columns for batch in self.batches_of_keys()))
 
-    def wipe(self) -> None:
-        self._clear()
-        self._touched = []
+    def apply(self, changes: Changes) -> None:
+        whole = dict(changes)
+        *_, (gone, there) = whole.pop(SINCE, (((), ()),))
+        for batch in map(self._read, gone):
+            self._forget(batch.columns)
+        for batch in map(self._read, there):
+            self._come(batch)
+        if whole:
+            self._apply_entries(whole)
+        self.settle()
+
+    @abstractmethod
+    def _apply_entries(self, entries: Changes) -> None:
+        """Apply changes by address."""
+
+    @abstractmethod
+    def _forget(self, names: Sequence[pa.Array]) -> None:
+        """Remove the rows that a delta names, as far as they exist."""
+
+    def _drop(self, keys: Sequence[pa.Array], length: int) -> None:
+        """Remove the rows with these keys because another copy has."""
+        self._kill(self.find_keys(keys, length)[1])
+
+    def _come(self, batch: pa.RecordBatch) -> None:
+        """Add rows because another copy has."""
+        self._keep_some(batch, key_hashes(batch.columns[: self.width], batch.num_rows))
 
     def row(self, at: Any) -> Any:
-        return self.entries().get(at)
-
-    def addresses(self) -> Iterator[Any]:
-        return iter(self.entries())
+        return self._entry(at)

@@ -1,7 +1,6 @@
-"""Append-only keyed state of rows in columns, for example one side of a join of insertions.
+"""The base of keyed state with rows in columns, found by the hash of their key, in memory and on disk.
 
-A delta contains whole batches. The full content has the form of a map from row to count at each key, so a savepoint can
-be restored with state on disk, where such a map is used.
+A delta contains whole batches; the full content has an entry for each key, as tables of objects have it.
 """
 
 from __future__ import annotations
@@ -13,17 +12,24 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from millrace.relational.rows import record_batch
+from millrace.relational.rows import Kinds, Rows, record_batch
 from millrace.runtime.exchange.keys import Hashes
-from millrace.runtime.state.column_deltas import SINCE
+from millrace.runtime.rows.hashes import Flags
+from millrace.runtime.rows.row_runs import RowRuns
+from millrace.runtime.rows.rows_on_disk import RowsOnDisk
+from millrace.runtime.state.column_deltas import SINCE, Changes, Form
+from millrace.runtime.state.disk.stored_table import StoredTable
+from millrace.runtime.state.figures import MEMORY_BYTES, ROWS, Figures
 from millrace.runtime.state.tables import MapTable, Table
-from millrace.runtime.tables.columns.batch_bytes import from_bytes, to_bytes, types_as_bytes, types_of
-from millrace.runtime.tables.columns.changes import differing
+from millrace.runtime.tables.columns.batch_bytes import from_bytes, to_bytes
+from millrace.runtime.tables.columns.changes import differing, placed_changes
 from millrace.runtime.tables.columns.key_hashes import key_hashes
-from millrace.runtime.tables.columns.keys import Ids, key_tuples
+from millrace.runtime.tables.columns.keys import Ids, key_columns, rows_at
 from millrace.runtime.tables.columns.pieces import pieces, pieces_of_groups
-from millrace.runtime.tables.columns.row_codec import RowCodec
 from millrace.runtime.tables.columns.row_index import HashIndex, RowStore
+
+MARKS = 30
+"""The bytes of a row beside its columns: in the index, and marks."""
 
 
 class AddedRows(Table):
@@ -32,6 +38,8 @@ class AddedRows(Table):
     kind = MapTable.kind
     in_columns = True
     added_share = 1.0
+    bits_within_key = 0
+    """the number of low bits of a hash in which the rows of one key may differ"""
 
     def __init__(self, types: Sequence[pa.DataType], found_by: Sequence[int]) -> None:
         """:param found_by: indexes of the columns by which rows are found."""
@@ -40,27 +48,54 @@ class AddedRows(Table):
         self._found_by = tuple(found_by)
         self._index = HashIndex()
         self._store = RowStore(types)
-        self._added: list[pa.RecordBatch] = []
-        """batches added since the last delta"""
         self._rows_when_told = 0
         """number of rows at the last delta"""
+        self.settled = 0
+        """number of the first row that was added since the last ``settle``, in tables that have changes to emit"""
+        self._disk: RowsOnDisk | None = None
+        """the rows that are not in memory; None: all are"""
 
-    def add(self, batch: pa.RecordBatch, hashes: Hashes) -> None:
-        """Add rows, with the hashes of the columns by which they are found."""
-        if batch.num_rows:
-            self._added.append(batch)
-            self._keep(batch, hashes)
+    @property
+    def length(self) -> int:
+        """The number that the next row will have."""
+        return self._store.length
 
     def _keep(self, batch: pa.RecordBatch, hashes: Hashes) -> None:
-        self._index.add(hashes, self._store.length)
+        """Add rows that are a change, with the hashes of the columns by which they are found."""
+        if self._disk is not None:
+            self._disk.sync()
+        first = self.length
+        self._append(batch, hashes)
+        if self._disk is not None:
+            self._disk.appended(first)
+
+    def _append(self, batch: pa.RecordBatch, hashes: Hashes) -> None:
+        self._index.add(hashes, self._store.length, self._findable())
         self._store.add(batch)
+
+    def _findable(self) -> Flags | None:
+        """For each row, whether it exists (numpy Booleans); None: all do."""
+        return None
 
     def find(self, hashes: Hashes, wanted: Callable[[Ids], Sequence[pa.Array]]) -> tuple[Ids, Ids]:
         """(index, number of a row that equals the wanted values there), by index and then by arrival.
 
         :param wanted: gives the wanted values as columns, for indexes into ``hashes``; NULL equals NULL.
         """
-        return self._equal(*self._index.find(hashes), wanted)
+        if self._disk is not None:
+            self._disk.fetch(self._of_disk(hashes))
+        owners, numbers = self._equal(*self._index.find(hashes, self._findable()), wanted)
+        if self._disk is not None:
+            self._disk.used(numbers)
+        return owners, numbers
+
+    def find_hashes(self, hashes: Hashes) -> tuple[Ids, Ids]:
+        """(index, number of a row in memory whose key has this hash), by index and then by arrival."""
+        return self._index.find(hashes, self._findable())
+
+    def _of_disk(self, hashes: Hashes) -> Hashes:
+        """The hashes of the keys that rows with these hashes have: keys come and go as a whole."""
+        return hashes
 
     def _equal(self, owners: Ids, numbers: Ids, wanted: Callable[[Ids], Sequence[pa.Array]]) -> tuple[Ids, Ids]:
         """The candidates whose values are equal, not only their hashes."""
@@ -68,6 +103,11 @@ class AddedRows(Table):
             return owners, numbers
         same = equal_rows(wanted(owners), self._store.take(numbers, self._found_by), len(owners))
         return (owners, numbers) if same.all() else (owners[same], numbers[same])
+
+    def are_new(self, numbers: Ids) -> Flags:
+        """Whether these rows were added since ``settle`` was last called, as numpy Booleans."""
+        new: Flags = numbers >= self.settled
+        return new if self._disk is None else new & ~self._disk.are_loaded(numbers)
 
     def take(self, numbers: Ids, places: Sequence[int] | None = None) -> list[pa.Array]:
         """The columns of these rows: all, or those with the indexes ``places``."""
@@ -78,52 +118,118 @@ class AddedRows(Table):
         return np.arange(self._store.length)
 
     def batches(self, numbers: Ids) -> Iterator[pa.RecordBatch]:
-        """These rows in several batches, since the texts of a column must not exceed 2 GB."""
+        """These rows as they are stored, in several batches, since the texts of a column must not exceed 2 GB."""
         for part in pieces(numbers):
-            yield record_batch(self.take(part), len(part))
+            yield record_batch(self.stored_columns(part), len(part))
+
+    def differing(self, one: Ids, other: Ids) -> Flags:
+        """For each pair of rows, whether they differ, as numpy Booleans."""
+        parts = [differing(self.take(a), self.take(b)) for a, b in zip(pieces(one), pieces(other))]
+        return np.concatenate(parts) if parts else np.zeros(0, bool)
+
+    def rows_of(self, numbers: Ids, kinds: Kinds | None) -> Iterator[Rows]:
+        """These rows in batches, with the given kinds; None: all are insertions."""
+        start = 0
+        for chosen in pieces(numbers):
+            part = None if kinds is None else kinds[start : start + len(chosen)]
+            batch = record_batch(self.take(chosen), len(chosen))
+            yield Rows(batch, part if part is not None and part.any() else None)
+            start += len(chosen)
+
+    def key_changes(self, old: Ids, new: Ids, before: bool, alive: bool) -> Iterator[Rows]:
+        """The changes of keys that have one row at most.
+
+        :param old: number of the row that each key had; -1: it had none. ``new``: of the one that it has.
+        :param before: whether an update includes the old row (-U).
+        :param alive: whether a row that replaces an equal one is a change, too.
+        """
+        had, has = old >= 0, new >= 0
+        updated = had & has
+        if not alive:
+            updated[updated] = self.differing(old[updated], new[updated])
+        return self.rows_of(*placed_changes(old, new, had, has, updated, before))
+
+    def shown_numbers(self) -> Ids:
+        """The numbers of the rows that a copy needs."""
+        return self.numbers()
 
     def all_rows(self) -> Iterator[pa.RecordBatch]:
-        """All rows, in the order of arrival."""
-        return self.batches(self.numbers())
+        """All rows that a copy needs, in the order of arrival."""
+        return self.batches(self.shown_numbers())
 
     def batches_of_keys(self) -> Iterator[pa.RecordBatch]:
-        """All rows, in batches that contain each key as a whole; rows of a key are in the order of arrival."""
-        numbers = self.numbers()
+        """The rows of ``all_rows``, in batches that contain each key as a whole, by arrival within a key."""
+        numbers = self.shown_numbers()
         hashes = [key_hashes(self.take(part, self.divided_by), len(part)) for part in pieces(numbers)]
         for part in pieces_of_groups(np.concatenate(hashes)) if hashes else ():
-            yield record_batch(self.take(numbers[part]), len(part))
+            yield record_batch(self.stored_columns(numbers[part]), len(part))
+
+    # -- rows on disk ---------------------------------------------------------------------------------------------
+
+    def on_disk(self, shelf: StoredTable, folder: str, memory: int) -> RowsOnDisk:
+        self._disk = RowsOnDisk(self, shelf, RowRuns(folder, self.stored_types, self.still_wanted), memory)
+        return self._disk
+
+    @property
+    def stored_types(self) -> Sequence[pa.DataType]:
+        """The types of a stored row's columns."""
+        return self.types
+
+    def stored_columns(self, numbers: Ids) -> list[pa.Array]:
+        return self.take(numbers)
+
+    def append_stored(self, columns: Sequence[pa.Array], hashes: Hashes) -> None:
+        self._append(record_batch(columns, len(hashes)), hashes)
+
+    def hashes_of(self, numbers: Ids) -> Hashes:
+        return key_hashes(self.take(numbers, self._found_by), len(numbers))
+
+    def retain(self, wanted: Flags) -> None:
+        """Remove all other rows from memory; the remaining rows get new numbers."""
+        self.settled = int(np.count_nonzero(wanted[: self.settled]))
+        self._store.keep(wanted)
+        self._index.keep(wanted)
+        if self._disk is not None:
+            self._disk.retained(wanted)
+
+    @property
+    def bytes_in_memory(self) -> int:
+        return self._store.nbytes + MARKS * self.length
+
+    def figures(self) -> Figures:
+        return {ROWS: len(self.numbers()), MEMORY_BYTES: self.bytes_in_memory}
+
+    def still_wanted(self, columns: Sequence[pa.Array]) -> Flags:
+        """Which stored rows are still needed: when runs are merged, the others are dropped."""
+        return np.ones(len(columns[0]), bool)
+
+    def content_of(self, columns: Sequence[pa.Array]) -> Changes:
+        return self.entries_of(record_batch(columns, len(columns[0])))
+
+    def told_of(self, columns: Sequence[pa.Array]) -> Changes:
+        return self._telling([record_batch(columns, len(columns[0]))])
 
     # -- as a table -----------------------------------------------------------------------------------------------
 
     @abstractmethod
-    def form(self) -> tuple[str, tuple[Any, ...]]:
+    def form(self) -> Form:
         """(name of the form, arguments of ``told``): see ``runtime.state.column_deltas``."""
 
     @abstractmethod
-    def batch_of(self, entries: dict[Any, Any]) -> pa.RecordBatch | None:
+    def batch_of(self, entries: Changes) -> pa.RecordBatch | None:
         """The rows of a full content as a batch; None: there are none."""
 
     @abstractmethod
-    def entries_of(self, batch: pa.RecordBatch) -> dict[Any, Any]:
+    def entries_of(self, batch: pa.RecordBatch) -> Changes:
         """The full content of the keys of these rows, which must be all rows of their keys."""
 
-    def entries(self) -> dict[Any, Any]:
+    def entries(self) -> Changes:
         return {at: entry for piece in self.entry_pieces() for at, entry in piece.items()}
 
-    def entry_pieces(self) -> Iterator[dict[Any, Any]]:
+    def entry_pieces(self) -> Iterator[Changes]:
         return map(self.entries_of, self.batches_of_keys())
 
-    def delta(self) -> dict[Any, Any]:
-        if not self._added:
-            return {}
-        added, self._added = self._added, []
-        return self._telling(added)
-
-    def told_pieces(self) -> Iterator[dict[Any, Any]]:
-        for batch in self._store.batches():
-            yield self._telling([batch])
-
-    def _telling(self, batches: Iterable[pa.RecordBatch]) -> dict[Any, Any]:
+    def _telling(self, batches: Iterable[pa.RecordBatch]) -> Changes:
         return {SINCE: (*self.form(), list(map(to_bytes, batches)))}
 
     def _note_growth(self, rows: int, told: int) -> None:
@@ -146,58 +252,59 @@ class AddedRows(Table):
         """An empty table that deltas of this form can be applied to, made from the arguments of ``form``."""
 
     @classmethod
-    def divided(cls, changes: dict[Any, Any], places: Callable[[Hashes], Ids]) -> dict[int, dict[Any, Any]]:
+    def divided(cls, changes: Changes, places: Callable[[Hashes], Ids]) -> dict[int, Changes]:
         """Divide a delta by the targets of its keys."""
         form, made_of, batches = changes[SINCE]
         parts = batches_by_place(batches, cls.told(*made_of).divided_by, places)
         return {place: {SINCE: (form, made_of, part)} for place, part in parts.items()}
 
-    def apply(self, changes: dict[Any, Any]) -> None:
-        whole = dict(changes)
-        told = whole.pop(SINCE, ())
-        batches = list(map(from_bytes, told[-1] if isinstance(told, tuple) and told else told))
-        stored = self.batch_of(whole)
-        for batch in batches if stored is None else [*batches, stored]:
-            columns = [batch.column(place) for place in self._found_by]
-            self._keep(batch, key_hashes(columns, batch.num_rows))
+    def _read(self, content: bytes) -> pa.RecordBatch:
+        """A batch of a delta, with the types of this table: those of an earlier query may be narrower."""
+        batch = from_bytes(content)
+        columns = [
+            column if column.type == kind else column.cast(kind)
+            for column, kind in zip(batch.columns, self.stored_types)
+        ]
+        return record_batch(columns, batch.num_rows)
 
     def row(self, at: Any) -> Any:
-        entry = self.entries().get(at)
+        entry = self._entry(at)
         return None if entry is None else entry[1]
 
+    def _entry(self, at: Any) -> Any:
+        """The full content of a key; None: it has none."""
+        keys = self._columns_of_key(at)
+        numbers = self.find(key_hashes(keys, 1), at_positions(keys))[1]
+        return self.entries_of(record_batch(self.stored_columns(numbers), len(numbers))).get(at)
+
+    def _columns_of_key(self, at: Any) -> list[pa.Array]:
+        return key_columns([at], [self.types[place] for place in self.divided_by])
+
     def addresses(self) -> Iterator[Any]:
-        return iter(self.entries())
+        if self._disk is None:
+            return iter(self.entries())
+        return (at for piece in self._disk.pieces() for at in piece)
 
 
-class IndexedRows(AddedRows):
-    """A multiset of rows.
+class ChangedRows(AddedRows):
+    """Rows whose delta consists of what names the removed ones, and of the added ones."""
 
-    :param key: the columns by which the input is partitioned.
-    """
+    def _changes(self, gone: Iterable[pa.RecordBatch], there: Iterable[pa.RecordBatch]) -> Changes:
+        """A delta.
 
-    def __init__(self, types: Sequence[pa.DataType], key: Sequence[int]) -> None:
-        super().__init__(types, key)
-        self._codec = RowCodec(types)
-        self._made_of = (types_as_bytes(types), tuple(key))
+        :param gone: names rows that are removed before ``there`` is added, beginning with the key.
+        """
+        return {SINCE: (*self.form(), (list(map(to_bytes, gone)), list(map(to_bytes, there))))}
 
-    def form(self) -> tuple[str, tuple[Any, ...]]:
-        return "added rows", self._made_of
+    def told_of(self, columns: Sequence[pa.Array]) -> Changes:
+        return self._changes((), [record_batch(columns, len(columns[0]))])
 
     @classmethod
-    def told(cls, types: bytes, key: Sequence[int]) -> IndexedRows:
-        return cls(types_of(types), key)
-
-    def batch_of(self, entries: dict[Any, Any]) -> pa.RecordBatch | None:
-        rows = [row for _, counts, _ in entries.values() for row, count in counts.items() for _ in range(count)]
-        return record_batch(self._codec.columns(rows), len(rows)) if rows else None
-
-    def entries_of(self, batch: pa.RecordBatch) -> dict[Any, Any]:
-        found: dict[Any, tuple[bool, dict[Any, int], list[Any]]] = {}
-        keys = key_tuples([batch.column(index) for index in self._found_by], batch.num_rows)
-        for key, row in zip(keys, self._codec.rows(batch.columns, batch.num_rows)):
-            counts = found.setdefault(key, (True, {}, []))[1]
-            counts[row] = counts.get(row, 0) + 1
-        return found
+    def divided(cls, changes: Changes, places: Callable[[Hashes], Ids]) -> dict[int, Changes]:
+        form, made_of, both = changes[SINCE]
+        gone, there = (batches_by_place(each, cls.told(*made_of).divided_by, places) for each in both)
+        found = ((place, (gone.get(place, []), there.get(place, []))) for place in gone.keys() | there.keys())
+        return {place: {SINCE: (form, made_of, part)} for place, part in found}
 
 
 def batches_by_place(
@@ -218,7 +325,7 @@ def batches_by_place(
 
 def at_positions(keys: Sequence[pa.Array]) -> Callable[[Ids], Sequence[pa.Array]]:
     """The values that ``find`` compares with, as a function: the keys at some indexes."""
-    return lambda positions: [key.take(pa.array(positions)) for key in keys]
+    return lambda positions: rows_at(keys, positions)
 
 
 def equal_rows(one: Sequence[pa.Array], other: Sequence[pa.Array], length: int) -> Any:

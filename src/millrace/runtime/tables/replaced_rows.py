@@ -14,17 +14,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from millrace.relational.rows import Kinds, Rows
+from millrace.relational.rows import record_batch
 from millrace.runtime.exchange.keys import Hashes
-from millrace.runtime.state.column_deltas import SINCE
+from millrace.runtime.rows.expiry import Expiry
+from millrace.runtime.rows.hashes import Flags
+from millrace.runtime.state.column_deltas import SINCE, Changes
 from millrace.runtime.state.tables import ABSENT, ValueTable
-from millrace.runtime.tables.columns.batch_bytes import from_bytes
-from millrace.runtime.tables.columns.changes import differing
 from millrace.runtime.tables.columns.growing import with_room
 from millrace.runtime.tables.columns.key_hashes import key_hashes
-from millrace.runtime.tables.columns.keys import Ids, group_ids
-from millrace.runtime.tables.columns.pieces import pieces
-from millrace.runtime.tables.indexed_rows import AddedRows, at_positions
+from millrace.runtime.tables.columns.keys import Ids, group_ids, taken
+from millrace.runtime.tables.expiring_rows import ExpiringRows
+from millrace.runtime.tables.indexed_rows import at_positions
 
 FEW_DEAD = 1_000
 """The number of removed rows up to which rewriting the store is not worth it."""
@@ -32,27 +32,20 @@ MANY_DEAD = 2_000_000
 """The number of rows added since ``settle`` above which calling it may be worth it."""
 
 
-class ReplacedRows(AddedRows):
+class ReplacedRows(ExpiringRows):
     """Rows by key. A delta contains all rows of the changed keys; the full content is that of a ``ValueTable``."""
 
     kind = ValueTable.kind
 
-    def __init__(self, types: Sequence[pa.DataType], found_by: Sequence[int]) -> None:
-        super().__init__(types, found_by)
+    def __init__(self, types: Sequence[pa.DataType], found_by: Sequence[int], expiry: Expiry | None) -> None:
+        super().__init__(types, found_by, expiry)
         self._alive = np.zeros(0, bool)
         self._readable = np.zeros(0, bool)
         """for each row, whether it is alive, or was when ``settle`` was last called"""
-        self.settled = 0
-        """number of the first row that was added after the last ``settle``"""
         self._told = 0
         """number of the first row that no delta has contained"""
 
-    @property
-    def length(self) -> int:
-        """The number that the next row will get."""
-        return self._store.length
-
-    def _keep(self, batch: pa.RecordBatch, hashes: Hashes) -> None:
+    def _append(self, batch: pa.RecordBatch, hashes: Hashes) -> None:
         first, end = self.length, self.length + batch.num_rows
         self._alive, self._readable = with_room(self._alive, end), with_room(self._readable, end)
         self._alive[first:end] = True
@@ -61,20 +54,26 @@ class ReplacedRows(AddedRows):
         self._store.add(batch)
 
     def add(self, batch: pa.RecordBatch, hashes: Hashes) -> None:
+        """Add rows, with the hashes of their keys."""
         if batch.num_rows:
             self._keep(batch, hashes)
 
     def remove(self, numbers: Ids) -> None:
         """Mark these rows as removed."""
+        if self._disk is not None:
+            self._disk.removed(numbers)
+        self._readable[numbers[self.are_new(numbers)]] = False
         self._alive[numbers] = False
-        self._readable[numbers[numbers >= self.settled]] = False
 
-    def find(self, hashes: Hashes, wanted: Callable[[Ids], Sequence[pa.Array]]) -> tuple[Ids, Ids]:
-        return self._equal(*self._index.find(hashes, self._alive), wanted)
+    def _drop(self, numbers: Ids) -> None:
+        self.remove(numbers)
+
+    def _findable(self) -> Flags:
+        return self._alive
 
     def find_readable(self, hashes: Hashes, wanted: Callable[[Ids], Sequence[pa.Array]]) -> tuple[Ids, Ids]:
         """As ``find``, among the rows that existed when ``settle`` was last called."""
-        return self._equal(*self._index.find(hashes, self._readable), wanted)
+        return self._live(*self._equal(*self._index.find(hashes, self._readable), wanted))
 
     def alive(self, numbers: Ids) -> Any:
         """Whether these rows exist, as numpy Booleans."""
@@ -82,7 +81,12 @@ class ReplacedRows(AddedRows):
 
     def new(self) -> Ids:
         """The rows that were added since ``settle`` and still exist."""
-        return np.flatnonzero(self._alive[self.settled : self.length]) + self.settled
+        return self._added_from(self.settled)
+
+    def _added_from(self, first: int) -> Ids:
+        """The rows from this number on that were added, not loaded, and still exist."""
+        numbers = np.flatnonzero(self._alive[first : self.length]) + first
+        return numbers if self._disk is None else numbers[~self._disk.are_loaded(numbers)]
 
     @property
     def crowded(self) -> bool:
@@ -93,28 +97,19 @@ class ReplacedRows(AddedRows):
 
     def settle(self) -> None:
         """The changes were emitted: drop removed rows, so that row numbers may change."""
+        self._end_slice()
         self._readable[: self.length] = self._alive[: self.length]
         left = self._count()
         if self.length - left > left + FEW_DEAD:
-            kept = self._alive[: self.length]
-            self._told = int(np.count_nonzero(kept[: self._told]))
-            self._store.keep(kept)
-            self._index.keep(kept)
-            self._alive, self._readable = np.ones(left, bool), np.ones(left, bool)
+            self.retain(self._alive[: self.length])
+        if self._disk is not None:
+            self._disk.evict()
         self.settled = self.length
 
-    def differing(self, one: Ids, other: Ids) -> Any:
-        """For each pair of rows, whether they differ, as numpy Booleans."""
-        parts = [differing(self.take(a), self.take(b)) for a, b in zip(pieces(one), pieces(other))]
-        return np.concatenate(parts) if parts else np.zeros(0, bool)
-
-    def rows_of(self, numbers: Ids, kinds: Kinds | None) -> Iterator[Rows]:
-        """These rows in batches, with the given kinds; None: all are insertions."""
-        start = 0
-        for batch in self.batches(numbers):
-            part = None if kinds is None else kinds[start : start + batch.num_rows]
-            yield Rows(batch, part if part is not None and part.any() else None)
-            start += batch.num_rows
+    def retain(self, wanted: Flags) -> None:
+        self._told = int(np.count_nonzero(wanted[: self._told]))
+        super().retain(wanted)
+        self._alive, self._readable = self._alive[: len(wanted)][wanted], self._readable[: len(wanted)][wanted]
 
     def numbers(self) -> Ids:
         return np.flatnonzero(self._alive[: self.length])
@@ -125,9 +120,10 @@ class ReplacedRows(AddedRows):
     def beside(self, new: Ids) -> Ids:
         """All rows with the keys of ``new``, rows added since the last delta, in the order of arrival."""
 
-    def delta(self) -> dict[Any, Any]:
-        new = np.flatnonzero(self._alive[self._told : self.length]) + self._told
-        whole = new if self._told == 0 else self.beside(new)
+    def delta(self) -> Changes:
+        new = self._added_from(self._told)
+        begins = self._told == 0 and self._disk is None
+        whole = new if begins else self.beside(new)
         self._told = self.length
         self._note_growth(self._count(), len(whole))
         return self._telling(self.batches(whole)) if len(new) else {}
@@ -135,14 +131,14 @@ class ReplacedRows(AddedRows):
     def _count(self) -> int:
         return int(np.count_nonzero(self._alive[: self.length]))
 
-    def told_pieces(self) -> Iterator[dict[Any, Any]]:
+    def told_pieces(self) -> Iterator[Changes]:
         # A piece replaces everything that earlier pieces had for its keys, because it contains all of their rows.
         for batch in self.batches_of_keys():
             yield self._telling([batch])
 
-    def apply(self, changes: dict[Any, Any]) -> None:
+    def apply(self, changes: Changes) -> None:
         whole = {at: entry for at, entry in changes.items() if entry is not ABSENT}
-        told = list(map(from_bytes, whole.pop(SINCE, ((),))[-1]))
+        told = list(map(self._read, whole.pop(SINCE, ((),))[-1]))
         if told:
             self._replace(told)
         stored = self.batch_of(whole)
@@ -158,15 +154,16 @@ class ReplacedRows(AddedRows):
         for batch in batches:
             keys = [batch.column(place) for place in self._found_by]
             keyed.append((batch, keys, key_hashes(keys, batch.num_rows)))
-        if self.length:
+        if self.length or self._disk is not None:
             for _, keys, hashes in keyed:
                 self._remove_all(keys, hashes)
         for batch, _, hashes in keyed:
-            self._keep(batch, hashes)
+            own, times = self._without_times(batch.columns)
+            self._keep(record_batch(own, batch.num_rows), hashes)
+            self._restore(np.arange(self.length - batch.num_rows, self.length), times)
 
     def _remove_all(self, keys: Sequence[pa.Array], hashes: Hashes) -> None:
         first = group_ids(keys, len(hashes))[1]
-        where = pa.array(first)
-        distinct = [key.take(where) for key in keys]
-        _, numbers = self.find(hashes[first], at_positions(distinct))
+        distinct = taken(keys, first, len(hashes))
+        _, numbers = self._find_expired_too(hashes[first], at_positions(distinct))
         self.remove(numbers)

@@ -51,6 +51,8 @@ class StoredCall:
     counted: bool | None = None
     """whether the occurrences of each DISTINCT value are counted; None: the call has no DISTINCT, or an earlier version
     did not record it"""
+    name: str = ""
+    """the query's name of its result, as readers of a savepoint see it; a changed name changes no state"""
 
 
 def _call(plain: dict[str, Any]) -> StoredCall:
@@ -76,6 +78,8 @@ class StoredCalls:
     """index of the calls' first slot; the slots before count rows"""
     rows: tuple[StoredRows, ...] = ()
     """states that contain rows"""
+    key_names: tuple[str, ...] = ()
+    """the query's names of the key columns"""
 
     def plain(self) -> dict[str, Any]:
         """The layout as plain JSON."""
@@ -83,7 +87,7 @@ class StoredCalls:
 
     @staticmethod
     def of(plain: dict[str, Any]) -> StoredCalls:
-        several = {name: tuple(plain[name]) for name in ("groups", "keys")}
+        several = {name: tuple(plain.get(name, ())) for name in ("groups", "keys", "key_names")}
         calls, rows = map(_call, plain["calls"]), map(StoredRows.of, plain.get("rows", ()))
         return StoredCalls(**{**plain, **several, "calls": tuple(calls), "rows": tuple(rows)})
 

@@ -22,10 +22,10 @@ Entries = dict[Any, Any]
 Adapt = Callable[[str, Entries, Callable[[Any], Any]], Entries]
 """(kind of a table, its entries, function that converts a value) -> the converted entries"""
 
-WAITING, ROW, VERSIONS, NEAR, NUMBERED, RANKED, TIMED, SIDE, WITH_RESULTS = (
-    "waiting", "row", "versions", "near", "numbered", "ranked", "timed", "side", "with results"
+WAITING, ROW, VERSIONS, NEAR, NUMBERED, CHANGES, RANKED, TIMED, SIDE, WITH_RESULTS = (
+    "waiting", "row", "versions", "near", "numbered", "changes", "ranked", "timed", "side", "with results"
 )  # fmt: skip
-PLACED, PLACED_BY_KEY, ARRIVALS = "placed", "placed by key", "arrivals"
+PLACED, PLACED_BY_KEY, ARRIVALS, FOUND = "placed", "placed by key", "arrivals", "found"
 """the forms of states with rows"""
 
 
@@ -47,12 +47,14 @@ class StoredRows:
     """for a side of a join, whether each row is stored with the number of its partners"""
     results: int = 0
     """number of last columns that are results stored next to the row"""
+    names: tuple[str, ...] = ()
+    """the query's names of the first columns, as readers of a savepoint see them; a changed name changes no state"""
 
     @staticmethod
     def of(plain: dict[str, Any]) -> StoredRows:
         """Made from plain JSON."""
         unique = plain.get("unique")
-        several = {"columns": tuple(plain["columns"]), "types": tuple(plain["types"])}
+        several = {name: tuple(plain.get(name, ())) for name in ("columns", "types", "names")}
         return StoredRows(**{**plain, **several, "unique": None if unique is None else tuple(unique)})
 
 
@@ -151,6 +153,8 @@ _FORMS: dict[str, Callable[[KeptRows, Any], Any]] = {
     VERSIONS: lambda kept, rows: {time: row and kept.cut(row) for time, row in rows.items()},
     NEAR: lambda kept, rows: {time: tuple([(kept.cut(row), had) for row, had in of]) for time, of in rows.items()},
     NUMBERED: lambda kept, rows: {number: kept.cut(row) for number, row in rows.items()},
+    CHANGES: lambda kept, rows: {number: (kind, kept.cut(row)) for number, (kind, row) in rows.items()},
+    FOUND: lambda kept, found: [[kept.cut(row) for row in rows] for rows in found],
     RANKED: lambda kept, rows: tuple([(kept.cut(row), rank) for row, rank in rows]),
     WITH_RESULTS: _with_results,
     TIMED: lambda kept, value: (value[0], kept.cut(value[1])),

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from millrace.relational import types as t
-from millrace.relational.functions.casting import is_text
+from millrace.relational.functions.registry import is_text
 from millrace.relational.types import DataType
 
 _FIXED = (t.CharType, t.BinaryType)

@@ -9,10 +9,16 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator
 from itertools import accumulate, chain, pairwise, repeat
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from millrace.runtime.elements import MIN_TIMESTAMP, Chunk
 from millrace.runtime.exchange.codec import Packed, packed
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Places = list[int] | npt.NDArray[np.int64]
 
 # Elements in columns
 
@@ -65,7 +71,7 @@ class Columns:
         return Packed(form, names, self._columns, self.timestamps, self.keys, plain)
 
 
-def take(elements: Packed, places: Any) -> Packed:
+def take(elements: Packed, places: Places) -> Packed:
     """Some of the elements, in any order. ``places``: their indexes, as a list or a numpy array."""
     order = places if isinstance(places, list) else places.tolist()
     return Packed(
@@ -78,7 +84,7 @@ def take(elements: Packed, places: Any) -> Packed:
     )
 
 
-def _take(column: Any, places: Any, order: list[int]) -> list[Any]:
+def _take(column: Any, places: Places, order: list[int]) -> list[Any]:
     if isinstance(column, (list, tuple)):
         return list(map(column.__getitem__, order))
     taken: list[Any] = column[places].tolist()
@@ -112,7 +118,7 @@ def _compact(column: list[Any]) -> Any:
 class Groups(NamedTuple):
     """The indexes of elements, key by key."""
 
-    places: Any
+    places: Places
     """indexes of elements, as a list or a numpy array"""
     bounds: list[int]
     """positions in ``places`` at which the keys begin, and the end"""

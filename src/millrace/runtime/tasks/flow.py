@@ -18,7 +18,7 @@ at the gates as a part of the task's state, and is processed in the next epoch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from time import thread_time_ns
 from typing import NamedTuple
@@ -149,7 +149,7 @@ class FlowTask:
         self._answers = SliceClock(_longest(task.job.buffer_timeout), least * _MILLISECOND)
         """times the slices of operators that hold back results"""
         self._parcels = self._by_timeout()
-        """(clock that ends slices of sent elements, operators), for each buffer timeout"""
+        """(clock that ends slices of sent elements, operators that send, their writers), for each buffer timeout"""
         self._gathering = [each for each in task.members if type(each.operator).end_slice is not Operator.end_slice]
         self._ticking = [each for each in task.members if type(each.operator).tick is not Operator.tick]
         self._timed = [each for each in task.members if type(each.operator).next_due is not Operator.next_due]
@@ -182,13 +182,17 @@ class FlowTask:
         own = member.info.buffer_timeout
         return self.task.job.buffer_timeout if own is None else own
 
-    def _by_timeout(self) -> list[tuple[SliceClock, list[Member]]]:
-        found: dict[int | None, list[Member]] = {}
+    def _by_timeout(self) -> list[tuple[SliceClock, list[Member], list[FlowWriter]]]:
+        edges = self.task.job.edges
+        found: dict[int | None, tuple[list[Member], list[FlowWriter]]] = {}
         for member in self.task.members:
-            found.setdefault(self._timeout(member), []).append(member)
+            if own := [writer for edge, writer in self._writers.items() if edges[edge].source == member.info.id]:
+                members, writers = found.setdefault(self._timeout(member), ([], []))
+                members.append(member)
+                writers += own
         # Each end of a slice may make a packet for each receiver.
         least = WIDE_NANOSECONDS if any(writer.width > WIDE for writer in self._writers.values()) else 0
-        return [(SliceClock(_longest(timeout), least), members) for timeout, members in found.items()]
+        return [(SliceClock(_longest(timeout), least), *both) for timeout, both in found.items()]
 
     def _gate_lane(self, member: Member) -> GateLane:
         edges, id = self.task.job.edges, member.info.id
@@ -290,7 +294,7 @@ class FlowTask:
     def _wake(self, lane: SourceLane) -> None:
         """A source has something to read. While a slice is open, input that arrives before its end is read together; a
         source that has not waited is read anyway."""
-        ends = [beat.end_at(True) for beat, _ in self._parcels]
+        ends = [beat.end_at(True) for beat, _, _ in self._parcels]
         end = min((end for end in ends if end is not None), default=0)
         lane.again_at = min(lane.again_at, max(end, lane.not_before))
 
@@ -325,12 +329,13 @@ class FlowTask:
         """Whether a source has read something in this epoch, or elements were put off until it."""
         if self._order is None:
             return False
-        behind = any(lane.carries for lane in self._gates.values())
-        return behind or any(lane.member.fork.records for lane in self._sources.values())
+        if any(lane.member.fork.records for lane in self._sources.values()):
+            return True
+        return any(lane.carries for lane in self._gates.values())
 
     def take_printed(self) -> tuple[str, ...]:
         """Lines printed since the last call. In an aligned epoch all lines are shown at its end."""
-        if self._order is None or self._order.aligned:
+        if not self._printing or self._order is None or self._order.aligned:
             return ()
         return tuple(line for operator in self._printing for line in operator.take_lines())
 
@@ -410,7 +415,7 @@ class FlowTask:
         return False
 
     def _gathered(self, now: int) -> None:
-        for beat, _ in self._parcels:
+        for beat, _, _ in self._parcels:
             beat.begin(now)
         if self._gathering:
             self._answers.begin(now)
@@ -424,7 +429,7 @@ class FlowTask:
     def _by_the_clock(self, now: int) -> bool:
         """Fire due timers, call ``tick``, and emit the results of operators' threads; returns whether there was
         anything to do."""
-        worked, clock = False, self.task.clock()
+        worked, clock = False, self.task.clock() if self._timed else 0
         for member in self._timed:
             due = member.operator.next_due()
             if due is not None and due <= clock and self._gates[member.info.id].clear:
@@ -460,8 +465,10 @@ class FlowTask:
             self._answers.ended(now, self._nanos() - began)
             ended = True
         answered = ended
-        for beat, members in self._parcels:
-            if beat.due(now, at_rest) or (answered and beat.is_timed) or (at_rest and self._is_full(members)):
+        for beat, members, writers in self._parcels:
+            # Operators that have gathered as much as their receivers have room for need not wait.
+            is_full = at_rest and any(writer.full for writer in writers)
+            if is_full or beat.due(now, at_rest) or (answered and beat.is_timed):
                 began = self._nanos()
                 for member in members:
                     member.fork.flush()
@@ -469,17 +476,13 @@ class FlowTask:
                 ended = True
         return ended
 
-    def _is_full(self, members: Sequence[Member]) -> bool:
-        """Whether an operator has gathered as much as its receivers have room for."""
-        edges, ids = self.task.job.edges, {member.info.id for member in members}
-        return any(writer.full for edge, writer in self._writers.items() if edges[edge].source in ids)
-
     def _send(self) -> None:
-        self.out += self.manifest.sending(self.task.drain())
+        if self.task.has_packets:
+            self.out += self.manifest.sending(self.task.drain())
 
     def _wake_at(self, now: int) -> int | None:
         """When there is something to do even if no frame arrives (ns); None: never."""
-        times = [self._answers.end_at(True), *(beat.end_at(True) for beat, _ in self._parcels)]
+        times = [self._answers.end_at(True), *[beat.end_at(True) for beat, _, _ in self._parcels]]
         times += [lane.again_at for lane in self._sources.values() if lane.busy and lane.clear and not lane.waits]
         for member in () if self._over else self._timed:
             due = member.operator.next_due()
@@ -491,7 +494,7 @@ class FlowTask:
             times.append(self._next_tick)
         if self._late_at is not None and self._late_at > now:
             times.append(self._late_at)
-        return min((time for time in times if time is not None), default=None)
+        return min([time for time in times if time is not None], default=None)
 
     # -- the end of an epoch ---------------------------------------------------------------------------------------
 

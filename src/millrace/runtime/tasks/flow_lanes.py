@@ -164,8 +164,12 @@ class Lane(ABC):
     @property
     def clear(self) -> bool:
         """Whether there is room for the results of a piece."""
-        if self.fitting(1) <= 0 or any(lane.busy for lane in self._below):
-            return False
+        for writer in self._writers:
+            if writer.room <= 0:
+                return False
+        for lane in self._below:
+            if lane.busy:
+                return False
         return all(operator.fitting(1) for operator in self._limited)
 
     def fitting(self, elements: int) -> int:
@@ -212,6 +216,8 @@ class GateLane(Lane):
         super().__init__(member)
         self.lead = lead
         self.gate: Gate = member.gate
+        self._may_refuse = type(self.gate.operator).fitting is not Operator.fitting
+        """whether the operator may refuse elements"""
         self._inboxes = tuple(inboxes)
         self._filled: deque[Inbox] = deque()
         """inboxes with packets; the first one has the next turn"""
@@ -233,6 +239,10 @@ class GateLane(Lane):
         return super().fitting(self.gate.operator.fitting(elements))
 
     @property
+    def clear(self) -> bool:
+        return (not self._may_refuse or self.gate.operator.fitting(1) > 0) and super().clear
+
+    @property
     def busy(self) -> bool:
         return self._going_on is not None or bool(self.gate.waiting) or bool(self.lead.aside)
 
@@ -242,12 +252,11 @@ class GateLane(Lane):
         return not self.lead.over(self.gate.open_channels)
 
     def ready(self, now: int) -> bool:
+        if self._going_on is None and not self.gate.waiting and not self._filled:
+            if not self.lead.aside or self.leads:
+                return False
         operator = self.gate.operator
-        if self._is_put_off or (operator.has_calls_in_flight and not operator.fitting(1)):
-            return False
-        if self._going_on is not None or self.gate.waiting or self._filled:
-            return True
-        return bool(self.lead.aside) and not self.leads
+        return not self._is_put_off and (not operator.has_calls_in_flight or operator.fitting(1) > 0)
 
     def turn(self, now: int) -> None:
         known, written = self.gate.records, self._written()
@@ -438,8 +447,10 @@ class SourceLane(Lane):
     @property
     def clear(self) -> bool:
         # Elements for an operator in the same task can't be put aside there, so the source must not read.
-        led = any(lane.leads and self.member.info.id not in lane.lead.sources for lane in self._below)
-        return not led and super().clear
+        for lane in self._below:
+            if lane.leads and self.member.info.id not in lane.lead.sources:
+                return False
+        return super().clear
 
     @property
     def busy(self) -> bool:

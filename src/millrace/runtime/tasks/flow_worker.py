@@ -20,6 +20,7 @@ from millrace.runtime.operators.job_graph import JobGraph
 from millrace.runtime.storage import SnapshotFiles, StateStorage, TaskId
 from millrace.runtime.tasks.flow import FlowTask, Frame, Next
 from millrace.runtime.tasks.task_figures import PRESSED
+from millrace.runtime.tasks.waiting import Progress
 from millrace.runtime.tasks.worker import LiveTask, failure_of, finish_epoch, taken_over, task_at
 
 _NOTHING = Next(False)
@@ -81,6 +82,12 @@ class FlowWorker:
     def has_read(self) -> bool:
         """Whether a source has read something in this epoch."""
         return self.flow is not None and self.flow.has_read
+
+    @property
+    def progress(self) -> Progress | None:
+        """The progress of the task; None: it has no state yet, or is closed. From any thread."""
+        live = self._live
+        return None if live is None else live.task.progress
 
     def take_printed(self) -> tuple[str, ...]:
         """See ``FlowTask.take_printed``."""
@@ -167,7 +174,6 @@ class FlowWorker:
         if self._failed or self.flow is None or self._live is None:
             return _NOTHING
         with _Failing(self):
-            self._live.task.progress.runs_here()
             done = self.flow.step(now)
             if done.ended:
                 self._acknowledge(self.flow.manifest.run)

@@ -31,12 +31,14 @@ from millrace.runtime.operators.iteration import CloseWithOperator
 from millrace.runtime.operators.job_graph import OperatorInfo
 from millrace.runtime.operators.sinks import CollectOperator, PrintOperator, SinkOperator
 from millrace.runtime.state.backend import KeyedStateBackend
+from millrace.runtime.state.figures import OF_STATES, OF_TASK, Figures, StoreGauges
 from millrace.runtime.state.info import StateInfo
 from millrace.runtime.state.restoring.key_forms import Form
 from millrace.runtime.state.restoring.saved import SubtaskState
 from millrace.runtime.state.working import WorkingState
 from millrace.runtime.storage import dumps
-from millrace.runtime.tasks.waiting import WithWaiting, parted
+from millrace.runtime.tasks.task_figures import WAITING, During, work_slot, write_slot
+from millrace.runtime.tasks.waiting import Progress, WithWaiting, parted
 from millrace.runtime.tasks.wiring import Fork, Gate
 
 # Sizes of states
@@ -55,19 +57,19 @@ class StateSizes:
         self._told: int | None = None
 
     def report(self, keyed: Any, now: Callable[[], int]) -> dict[str, int] | None:
-        """Name of each state -> size in bytes; None: nothing new, or not known, since the files of state on disk are
-        shared.
+        """Name of each state -> size in bytes; None: nothing new. States that share the task's environment on disk are
+        left out, since nothing tells them apart.
 
         :param keyed: the operator's ``keyed_state``.
         """
-        if not isinstance(keyed, KeyedStateBackend) or not keyed.in_memory:
+        if not isinstance(keyed, KeyedStateBackend):
             return None
         at = now()
         if self._told is not None and at - self._told < PAUSE_MS:
             return None
         self._told = at
-        rows = ((info.name, getattr(keyed.table(info.name), "rows", None)) for info in keyed.described())
-        return {name: int(about_bytes(entries)) for name, entries in rows if isinstance(entries, dict)}
+        sizes = ((name, size) for name, size in keyed.sizes().items() if isinstance(size, (int, dict)))
+        return {name: size if isinstance(size, int) else int(about_bytes(size)) for name, size in sizes} or None
 
 
 def about_bytes(value: Any, depth: int = DEPTH) -> float:
@@ -134,9 +136,32 @@ class Member:
         self.marked = 0
         """when the source last sent a latency mark (ms)"""
         self._state_sizes = StateSizes()
+        self._gauges = StoreGauges(self.measures.metrics)
         self._states_reported: tuple[StateInfo, ...] = ()
         self._small = Latest()
         self._has_waited = False
+        self._writing = gate.watch.during(write_slot(number))
+
+    def working(self) -> During:
+        """A context whose time is work of the operator."""
+        return self.gate.watch.during(work_slot(self.number))
+
+    def writing(self) -> During:
+        """A context whose time is that until the operator's output is taken."""
+        return self._writing
+
+    def read_on(self, reading: Iterator[None], progress: Progress) -> bool:
+        """Let a source read until its next poll or piece; returns whether it goes on. A poll that brought nothing
+        counts as waiting."""
+        watch, slot = self.gate.watch, work_slot(self.number)
+        before, known = watch.spent[slot], self.fork.records
+        with self.working():
+            progress.at(self.gate)
+            going_on = next(reading, self) is None
+            progress.at(None)
+        if self.fork.records == known:
+            watch.move(slot, WAITING, watch.spent[slot] - before)
+        return going_on
 
     def delta(self) -> OperatorDeltas:
         """The state changes of the epoch."""
@@ -220,6 +245,18 @@ class Member:
     @property
     def measures(self) -> Measures:
         return self.operator.context.runtime.measures
+
+    def tell_of_states(self, store: Figures) -> None:
+        """Let gauges report what the operator's states tell of themselves.
+
+        :param store: what the store of the whole task tells; empty: another operator reports it.
+        """
+        keyed = self.operator.keyed_state()
+        figures = keyed.figures() if isinstance(keyed, KeyedStateBackend) else {}
+        found: dict[tuple[str, ...], Figures] = {(OF_STATES, name): each for name, each in figures.items()}
+        if store:
+            found[OF_TASK,] = store
+        self._gauges.take(found)
 
     @contextmanager
     def taking_over(self) -> Iterator[None]:

@@ -23,7 +23,7 @@ from millrace.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP, LatencyMark,
 from millrace.runtime.exchange.exchange import ACK, ChannelWriter, Packet, Writer
 from millrace.runtime.exchange.partitioners import Hash, Partitioner
 from millrace.runtime.operators.job_graph import EdgeInfo, JobGraph, OperatorInfo
-from millrace.runtime.operators.one_input_operators import make_operator
+from millrace.runtime.operators.making import make_operator
 from millrace.runtime.operators.sinks import CollectOperator, SinkOperator
 from millrace.runtime.operators.source import SourceOperator
 from millrace.runtime.state.restoring.key_forms import RestoredKeys
@@ -31,16 +31,7 @@ from millrace.runtime.state.restoring.saved import EarlierState, KeyedPieces, Su
 from millrace.runtime.storage import Wanted, dumps
 from millrace.runtime.tasks.batch_input import HOLD_BYTES, KeyedInput, keyed_input
 from millrace.runtime.tasks.member import BetweenEpochs, Member, TaskDelta, has_changes
-from millrace.runtime.tasks.task_figures import (
-    OTHER,
-    PASSING,
-    READING,
-    WAITING,
-    Stopwatch,
-    watched,
-    work_slot,
-    write_slot,
-)
+from millrace.runtime.tasks.task_figures import PASSING, READING, Stopwatch, watched
 from millrace.runtime.tasks.waiting import Allowance, Progress, Waiting, event_times, share, without_waiting
 from millrace.runtime.tasks.wiring import Fork, Gate
 
@@ -259,14 +250,13 @@ class StageTask:
         self._new = False
         yield from self._receive(packets, keyed)
         for operator, inputs in keyed.items():
-            self.watch.switch(work_slot(self._members[operator].number))
             gate = self._members[operator].gate
-            self.progress.at(gate)
-            for _ in inputs.run():
-                yield from self.drain()
+            with self._members[operator].working():
                 self.progress.at(gate)
+                for _ in inputs.run():
+                    yield from self.drain()
+                    self.progress.at(gate)
         self.progress.at(None)
-        self.watch.switch(OTHER)
         yield from self.end()
         self._fresh = False
 
@@ -301,14 +291,13 @@ class StageTask:
         # before it ends its slice. Sinks are last: nothing follows what they prepare.
         members = self.members
         for member in members:
-            self.watch.switch(work_slot(member.number))
-            self.progress.at(member.gate)
-            member.operator.end_slice()
-            if not member.gate.waiting or isinstance(member.operator, SinkOperator):
-                member.operator.tick(self.clock())  # else its input is not quiet
-            member.operator.end_epoch()
+            with member.working():
+                self.progress.at(member.gate)
+                member.operator.end_slice()
+                if not member.gate.waiting or isinstance(member.operator, SinkOperator):
+                    member.operator.tick(self.clock())  # else its input is not quiet
+                member.operator.end_epoch()
         self.progress.at(None)
-        self.watch.switch(OTHER)
         for member in members:
             member.fork.end_epoch()
         yield from self.drain()
@@ -337,10 +326,9 @@ class StageTask:
     def _resume(self) -> Iterator[Packet]:
         """Process what has waited since the last epoch, later operators first: their input is older."""
         for member in reversed(self.members):
-            before = self.watch.switch(work_slot(member.number))
-            for _ in member.gate.resume():
-                yield from self.drain()
-            self.watch.switch(before)
+            with member.working():
+                for _ in member.gate.resume():
+                    yield from self.drain()
 
     def _settle(self) -> Iterator[Packet]:
         """Waiting input has to be recorded: process what can't be pickled after all."""
@@ -368,23 +356,14 @@ class StageTask:
             member.fork.mark(LatencyMark(member.info.id, member.subtask, now))
 
     def reading(self, member: Member, epoch: int, order: SourceOrder, limits: ReadingLimits) -> Iterator[None]:
-        """Read a source; yields after every poll and piece. A poll that brought nothing counts as waiting."""
+        """Read a source; yields after every poll and piece."""
         assert isinstance(member.operator, ReadingOperator)
         self._send_latency_mark(member)
         reading = member.operator.read(order, epoch, limits)
-        watch, slot, fork = self.watch, work_slot(member.number), member.fork
         while True:
             if limits.stays:
                 self._send_latency_mark(member)
-            before, known = watch.spent[slot], fork.records
-            outside = watch.switch(slot)
-            self.progress.at(member.gate)
-            going_on = next(reading, self) is None
-            self.progress.at(None)
-            watch.switch(outside)
-            if fork.records == known:
-                watch.move(slot, WAITING, watch.spent[slot] - before)
-            if not going_on:
+            if not member.read_on(reading, self.progress):
                 return
             yield
 
@@ -395,60 +374,49 @@ class StageTask:
         return {id: keyed_input(gate, HOLD_BYTES // len(gates)) for id, gate in gates.items()}
 
     def _receive(self, packets: Iterable[Packet], keyed: dict[int, KeyedInput]) -> Iterator[Packet]:
-        job, members, watch = self.job, self._members, self.watch
-        for packet in self._arriving(packets):
+        job, members = self.job, self._members
+        # The time that the task waits for packets counts as reading.
+        for packet in self.watch.each(packets, READING):
             if packet.edge == ACK or job.edge_stages[packet.edge] != self.stage:
-                before = watch.switch(PASSING)
-                yield packet  # on its way to a later stage
-                watch.switch(before)
+                with self.watch.during(PASSING):
+                    yield packet  # on its way to a later stage
                 continue
             edge = job.edges[packet.edge]
             channel = (packet.edge, packet.channel)
             target = members[edge.target]
-            before = watch.switch(work_slot(target.number))
-            if edge.target in keyed and isinstance(edge.partitioner, Hash):
-                target.gate.bytes += len(packet.payload)
-                keyed[edge.target].add(packet.payload, edge.input, channel)
-            else:
-                for _ in target.gate.receive(channel, packet.payload):
-                    yield from self.drain()
-            watch.switch(before)
+            with target.working():
+                if edge.target in keyed and isinstance(edge.partitioner, Hash):
+                    target.gate.bytes += len(packet.payload)
+                    keyed[edge.target].add(packet.payload, edge.input, channel)
+                else:
+                    for _ in target.gate.receive(channel, packet.payload):
+                        yield from self.drain()
             yield from self.drain()
-
-    def _arriving(self, packets: Iterable[Packet]) -> Iterator[Packet]:
-        """The packets, each as it arrives; the time that the task waits for them counts as reading."""
-        watch, coming = self.watch, iter(packets)
-        while True:
-            before = watch.switch(READING)
-            packet = next(coming, None)
-            watch.switch(before)
-            if packet is None:
-                return
-            yield packet
 
     def advance_time(self) -> None:
         """Fire the timers that are due by the clock."""
         now = self.clock()
-        before = self.watch.switch(OTHER)
         for member in self._members.values():
-            self.watch.switch(work_slot(member.number))
-            self.progress.at(member.gate)
-            member.operator.advance_processing_time(now)
+            with member.working():
+                self.progress.at(member.gate)
+                member.operator.advance_processing_time(now)
         self.progress.at(None)
-        self.watch.switch(before)
+
+    @property
+    def has_packets(self) -> bool:
+        """Whether operators have sent packets that were not taken."""
+        return bool(self._out)
 
     def drain(self) -> Iterator[Packet]:
         """The packets that operators have sent so far."""
         if self._out:
-            watch, edges, members = self.watch, self.job.edges, self._members
-            before = watch.switch(OTHER)
+            edges, members = self.job.edges, self._members
             for packet in self._out:
                 sender = members[edges[packet.edge].source]
                 sender.fork.bytes += len(packet.payload)
-                watch.switch(write_slot(sender.number))
-                yield packet
+                with sender.writing():
+                    yield packet
                 self.progress.step()
-            watch.switch(before)
             self._out.clear()
 
     def before_snapshot(self, epoch: int) -> None:
@@ -458,6 +426,12 @@ class StageTask:
 
     def take_stock(self) -> None:
         """The epoch is over, also for the functions' snapshots: find the changes of metrics and accumulators."""
+        if self.job.state_metrics:
+            store = self.working.figures()
+            for member in self._members.values():
+                if member.operator.keyed_state() is not None:
+                    member.tell_of_states(store)
+                    store = {}  # all operators of the task share it
         for member in self._members.values():
             try:
                 member.measures.end_epoch()

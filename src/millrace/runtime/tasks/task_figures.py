@@ -11,13 +11,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from random import Random
 from time import perf_counter_ns
-from typing import Any
+from typing import Any, TypeVar
 
 from millrace.relational.rows import Rows
 from millrace.runtime.bases.epoch_protocol import OperatorTimes, TaskTimes
 from millrace.runtime.exchange.partitioners import Hash, Partitioner
 from millrace.runtime.failure import shorten
 from millrace.runtime.tables.exchange import ByColumns
+
+T = TypeVar("T")
 
 # Time
 
@@ -49,6 +51,20 @@ class Stopwatch:
         self._since = now
         self._current = slot
         return before
+
+    def during(self, slot: int) -> During:
+        """A context whose time counts for this slot."""
+        return During(self, slot)
+
+    def each(self, items: Iterable[T], slot: int) -> Iterator[T]:
+        """The items; the time that passes until the next one is there counts for this slot."""
+        coming, end = iter(items), object()
+        while True:
+            with self.during(slot):
+                item: Any = next(coming, end)
+            if item is end:
+                return
+            yield item
 
     def move(self, source: int, target: int, nanoseconds: int) -> None:
         """Move time that was counted for the wrong slot (ns)."""
@@ -85,6 +101,24 @@ class Stopwatch:
         """The epoch has ended and was reported."""
         self.switch(REST)
         self.spent = [0] * len(self.spent)
+
+
+class During:
+    """A context whose time counts for one slot, and after it again for the slot of before. It times gates and forks,
+    and whatever a task does with its operators. It may be entered again, but not inside itself."""
+
+    __slots__ = ("_before", "_slot", "_watch")
+
+    def __init__(self, watch: Stopwatch, slot: int) -> None:
+        self._watch = watch
+        self._slot = slot
+
+    def __enter__(self) -> None:
+        self._before = self._watch.switch(self._slot)
+
+    def __exit__(self, kind: type[BaseException] | None, error: object, trace: object) -> None:
+        if kind is None:  # the time of a task that has failed counts for the operator that failed
+            self._watch.switch(self._before)
 
 
 def of_operator(spent: list[int], number: int) -> OperatorTimes:

@@ -180,6 +180,18 @@ GateState = tuple[ValveState | None, dict[Channel, bool]]
 """(state of the valve, channel -> whether it is still open), for all channels or for the changed ones"""
 
 
+def together(states: Iterable[GateState]) -> GateState | None:
+    """A whole state of a gate and the changes since, oldest first, as one whole state; None: there is none."""
+    valve: ValveState | None = None
+    openness: dict[Channel, bool] | None = None
+    for newer, changed in states:
+        openness = {**(openness or {}), **changed}
+        if newer is not None:
+            _, marks, idle = valve or newer
+            valve = newer[0], {**marks, **newer[1]}, {**idle, **newer[2]}
+    return None if openness is None else (valve, openness)
+
+
 class Gate:
     """The input side of one operator: passes it pieces, counts them, combines watermarks, and notices the end of the
     input. Input that the operator has no time for waits here until the next epoch."""
@@ -226,7 +238,7 @@ class Gate:
         self.latencies: list[tuple[LatencyMark, int]] = []
         """(mark, time in ms that it was under way) for each latency mark of this epoch"""
         self.watch = watch or Stopwatch(number + 1)
-        self._slot = work_slot(number)
+        self._work = self.watch.during(work_slot(number))
         self._inputs = channels
         self.partitioners = partitioners or {}
         self._valve = WatermarkValve(list(channels))
@@ -321,21 +333,19 @@ class Gate:
             self.keys.see(piece.values, piece.keys, input)
         if not self._has_keys and piece.keys:
             self._has_keys, self.key_form = True, form_of(piece.keys[:LOOKED_AT])
-        watch, progress = self.watch, self._progress
-        before = watch.switch(self._slot)
-        began = perf_counter_ns()
-        outer = progress.begin(self, elements, left, began)
-        # Operators that only compute are measured by processor time: smaller pieces would not make a busy machine
-        # faster.
-        spent = thread_time_ns if self._size.steady else perf_counter_ns
-        before_it = spent()
-        self._hand_on(piece, input)
-        self._size.took(elements, spent() - before_it)
-        keyed = self.operator.keyed_state()
-        if keyed is not None:
-            keyed.after_records(len(piece.values))
-        progress.end(outer)
-        watch.switch(before)
+        progress = self._progress
+        with self._work:
+            outer = progress.begin(self, elements, left, perf_counter_ns())
+            # Operators that only compute are measured by processor time: smaller pieces would not make a busy machine
+            # faster.
+            spent = thread_time_ns if self._size.steady else perf_counter_ns
+            before_it = spent()
+            self._hand_on(piece, input)
+            self._size.took(elements, spent() - before_it)
+            keyed = self.operator.keyed_state()
+            if keyed is not None:
+                keyed.after_records(len(piece.values))
+            progress.end(outer)
         self._allowance.worked()
 
     def _hand_on(self, piece: Chunk, input: int) -> None:
@@ -366,11 +376,10 @@ class Gate:
         if isinstance(mark, LatencyMark):
             self._time(mark)
             return
-        before = self.watch.switch(self._slot)
-        outer = self._progress.begin(self, 0, 0, perf_counter_ns())
-        self._mark(channel, mark)
-        self._progress.end(outer)
-        self.watch.switch(before)
+        with self._work:
+            outer = self._progress.begin(self, 0, 0, perf_counter_ns())
+            self._mark(channel, mark)
+            self._progress.end(outer)
 
     def _mark(self, channel: Channel, mark: int | Status) -> None:
         if mark is Status.FINISHED:
@@ -484,8 +493,7 @@ class Fork:
         self.records = 0
         self.bytes = 0
         """size of the packets that were sent"""
-        self._watch = watch or Stopwatch(number + 1)
-        self._slot = sort_slot(number)
+        self._sorting = (watch or Stopwatch(number + 1)).during(sort_slot(number))
         self.held = 0
         """number of elements that wait for the next epoch"""
         self.watermark = MIN_TIMESTAMP
@@ -535,13 +543,12 @@ class Fork:
         writers = self._remote.get(tag)
         if writers is None:
             return
-        before = self._watch.switch(self._slot)
         try:
-            for writer in writers:
-                writer.write(chunk)
+            with self._sorting:
+                for writer in writers:
+                    writer.write(chunk)
         except PartitioningError as error:
             raise self._fail(error) from error
-        self._watch.switch(before)
 
     def mark(self, mark: Mark) -> None:
         if mark.__class__ is int:
@@ -560,11 +567,10 @@ class Fork:
         self._each(methodcaller("end_epoch"))
 
     def _each(self, call: Callable[[Writer], None]) -> None:
-        before = self._watch.switch(self._slot)
         try:
-            for writers in self._remote.values():
-                for writer in writers:
-                    call(writer)
+            with self._sorting:
+                for writers in self._remote.values():
+                    for writer in writers:
+                        call(writer)
         except PartitioningError as error:
             raise self._fail(error) from error
-        self._watch.switch(before)

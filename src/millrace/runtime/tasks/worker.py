@@ -21,6 +21,7 @@ from millrace.runtime.exchange.exchange import ACK, ChannelWriter, Manifest, Pac
 from millrace.runtime.failure import Failure, OperatorError, describe, full_traceback
 from millrace.runtime.operators.job_graph import JobGraph, OperatorInfo
 from millrace.runtime.state.restoring.saved import EarlierState
+from millrace.runtime.state.working import back_to
 from millrace.runtime.storage import (
     INITIAL,
     NO_PAST,
@@ -446,10 +447,13 @@ def _load(
 
 def _restore(live: LiveTask, task_id: TaskId, own: TaskOrder, storage: StateStorage) -> int:
     """Restore the state of a new task; returns how many versions were read."""
-    if own.whole:
-        live.past = whole_at(own.base)
+    if own.base == own.whole != INITIAL:
+        live.past = whole_at(own.base, own.stored)
     elif own.base != INITIAL:
         live.past = storage.read_past(task_id, own.base).then(own.base)
+        if own.whole != INITIAL:
+            # The files may name versions before it, which are deleted by now.
+            live.past = back_to(task_id, live.past, storage, own.whole).since(own.whole, own.stored)
     versions = set()
     for version, piece in live.task.working.load(task_id, live.past, storage):
         live.task.restore(piece)
@@ -477,14 +481,14 @@ def finish_epoch(
     delta = None
     if order.keep_state:
         # A task that was restored from a snapshot has no changes: it begins with a whole state of its own.
-        whole = own.compact or order.restore is not None
-        if whole or order.savepoint is not None:
+        whole = (own.compact and not own.from_files) or order.restore is not None
+        if whole or own.compact or order.savepoint is not None:
             task.before_full_snapshot()
-        # The first version shows that the task has started, even without state.
-        delta = task.delta(anyway=whole or live.version == INITIAL)
+        # The first version shows that the task has started, even without state. A whole state is that of a version.
+        delta = task.delta(anyway=whole or own.compact or live.version == INITIAL)
         if delta is not None:
             ack = _written(live, task_id, ack, delta, whole, order.restore is not None, storage)
-        if order.savepoint is not None:
+        if order.savepoint is not None and not own.from_files:
             ack = _save(task, ack, order.savepoint, snapshots)
     live.ran = version_of(order.epoch, run)
     task.watch.switch(OTHER)

@@ -15,7 +15,7 @@ from millrace.common.output_tag import OutputTag
 from millrace.common.state import AggregatingStateDescriptor, ListStateDescriptor
 from millrace.common.window.time_windows import check_timestamp
 from millrace.runtime.bases.batch_operators import EndingTimers
-from millrace.runtime.bases.operator import failing
+from millrace.runtime.bases.operator import OperatorContext, Output, failing
 from millrace.runtime.bases.process_operators import Results
 from millrace.runtime.elements import MAX_WATERMARK, Chunk
 from millrace.runtime.state.restoring.saved import KeyedPieces
@@ -44,7 +44,7 @@ class AlignedWindowBase(WindowOperatorBase):
         assert slicing is not None
         self._slicing = slicing
 
-    def setup(self, context: Any, output: Any) -> None:
+    def setup(self, context: OperatorContext, output: Output) -> None:
         super().setup(context, output)
         contents, backend = self.strategy.contents, self._backend
         self._fold = fold_of(contents)

@@ -40,7 +40,7 @@ from millrace.common.window import (
     WindowAssigner,
 )
 from millrace.runtime.bases.batch_operators import EndingTimers
-from millrace.runtime.bases.operator import Operator, failing
+from millrace.runtime.bases.operator import Operator, OperatorContext, Output, failing
 from millrace.runtime.bases.process_operators import KeyedProcessBase, OfOperator, Results
 from millrace.runtime.elements import MAX_WATERMARK, Chunk
 from millrace.runtime.state.address import Scoped
@@ -208,7 +208,7 @@ class WindowOperatorBase(KeyedProcessBase[ProcessWindowFunction[Any, Any, Any, A
         self._lateness = strategy.allowed_lateness
         self._clears = type(function).clear is not ProcessWindowFunction.clear
 
-    def setup(self, context: Any, output: Any) -> None:
+    def setup(self, context: OperatorContext, output: Output) -> None:
         super().setup(context, output)
         self._window_context = WindowContext(self, self._backend, self.strategy.is_merging)
 
@@ -303,7 +303,7 @@ def _incremental_function(strategy: WindowStrategy) -> Function | None:
 class WindowOperator(WindowOperatorBase):
     """Windows of any kind: every element goes through assigner and trigger."""
 
-    def setup(self, context: Any, output: Any) -> None:
+    def setup(self, context: OperatorContext, output: Output) -> None:
         super().setup(context, output)
         strategy, backend = self.strategy, self._backend
         self._states = backend.view()
@@ -498,7 +498,7 @@ class EvictingWindowOperator(WindowOperator):
         super().__init__(strategy, function)
         self._evictor: Evictor[Any, Any] = strategy.evictor
 
-    def setup(self, context: Any, output: Any) -> None:
+    def setup(self, context: OperatorContext, output: Output) -> None:
         super().setup(context, output)
         self._fold = fold_of(self.strategy.contents)
         self._evictor_context = _EvictorContext(self)

@@ -10,7 +10,8 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
-from collections.abc import Callable, Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from pyspark import SparkContext, StorageLevel
@@ -24,12 +25,15 @@ from millrace.runtime.operators.job_graph import JobGraph
 from millrace.runtime.operators.specs import Iterate
 from millrace.spark.errors import jvm_answers
 from millrace.spark.jobs.flow_carrier import FlowCarrier, LiveOutput
+from millrace.spark.jobs.flow_places import HeldPlaces, LocalPlaces, Places
 from millrace.spark.jobs.resident_carrier import ResidentCarrier
 from millrace.spark.sessions.session import Workplace, on_batches
+from millrace.spark.workers.frames import OwnerReport, Request
 from millrace.spark.workers.pipe import SCHEMA, SPARK_SCHEMA
 from millrace.spark.workers.provision import interpreter
 from millrace.spark.workers.shipping import ShippedJob, digest
 from millrace.spark.workers.stage import EPOCH_PROPERTY, ORDER_PROPERTY, Owners, StageFunction
+from millrace.util.threads import JobThread
 
 # What a carrier is
 
@@ -37,6 +41,12 @@ from millrace.spark.workers.stage import EPOCH_PROPERTY, ORDER_PROPERTY, Owners,
 class Carrier(Protocol):
     """Runs the epochs of one job. Only the driver's thread calls it, except for the methods that say "from another
     thread"."""
+
+    def ready(self, epoch: int) -> str | None:
+        """Get what the epochs need; called once, before the first one.
+
+        :return: why it cannot be had on this Spark; None: it is there, or each epoch sees to that.
+        """
 
     def prepared(self, plan: EpochPlan) -> EpochPlan:
         """Return the plan of the next epoch in the form that the carrier's tasks get."""
@@ -49,6 +59,13 @@ class Carrier(Protocol):
 
     def waits_for(self) -> str:
         """Say in words what the running epoch waits for; called from another thread."""
+
+    def look(self, request: Request, patience: float) -> list[OwnerReport] | None:
+        """Ask the processes of the tasks, on other machines, what their threads do; called from another thread.
+
+        :param patience: seconds that a process has to answer, beyond the time that it is to watch.
+        :return: None: the carrier has no connections to them.
+        """
 
     def finish(self) -> None:
         """Let the running epoch end soon, if the carrier can tell its tasks to; called from another thread."""
@@ -101,6 +118,8 @@ def _is_nothing(duration: str) -> bool:
 # Epochs as jobs of Spark
 
 SLOT = "slot"
+CANCEL_SECONDS = 0.2
+"""Seconds between two attempts to cancel a job of Spark."""
 
 
 def plain_input(session: SparkSession, job: JobGraph) -> DataFrame:
@@ -178,6 +197,12 @@ class SparkJobs:
         self._lock = threading.Lock()
         self._cancelled = False
 
+    def ready(self, epoch: int) -> str | None:
+        return None
+
+    def look(self, request: Request, patience: float) -> list[OwnerReport] | None:
+        return None
+
     def prepared(self, plan: EpochPlan) -> EpochPlan:
         return plan
 
@@ -215,8 +240,9 @@ class SparkJobs:
         self._context.addJobTag(tag)
         with self._lock:
             self._running = tag
-            if self._cancelled:
-                self._context.cancelJobsWithTag(tag)
+            cancelled = self._cancelled
+        if cancelled:
+            self.break_off()
         try:
             yield
         finally:
@@ -232,14 +258,24 @@ class SparkJobs:
 
     def break_off(self) -> None:
         with self._lock:
-            if self._running is not None:
-                self._context.cancelJobsWithTag(self._running)
+            tag = self._running
+        if tag is not None:
+            JobThread(target=self._cancel_until_it_ends, args=(tag,), name="millrace-cancelling", daemon=True).start()
+
+    def _cancel_until_it_ends(self, tag: str) -> None:
+        """Cancel Spark's jobs with a tag again and again: Spark may not have heard of them yet."""
+        while True:
+            with self._lock:
+                if self._running != tag:
+                    return
+                with contextlib.suppress(Exception):  # the JVM may be gone, and then the run ends by that
+                    self._context.cancelJobsWithTag(tag)
+            time.sleep(CANCEL_SECONDS)
 
     def cancel(self) -> None:
         with self._lock:
             self._cancelled = True
-            if self._running is not None:
-                self._context.cancelJobsWithTag(self._running)
+        self.break_off()
 
     def end(self) -> None:
         if not jvm_answers(self._context):
@@ -282,22 +318,31 @@ def make_carrier(
     epoch_seconds: float,
     bounded: bool,
     given: LiveOutput,
+    ports: Sequence[int],
+    lease_ms: int,
 ) -> Carrier:
     """Make the carrier that ``millrace.epoch.execution`` names. A batch job that needs nothing of its tasks after its
     only epoch runs as a job of Spark in any case.
 
     :param lasting: whether tasks live in owners.
     :param cancel_ms: how long a run may go on when a newer one of its task has begun; 0: no limit.
-    :param epoch_seconds: how long an epoch in flow takes from its first record on.
+    :param epoch_seconds: how long it takes in flow from the end of one epoch to that of the next one.
     :param bounded: whether the job comes to an end by itself.
     :param given: takes what tasks in flow have to show while their epoch goes on.
+    :param ports: where driver and tasks in flow listen on a cluster; 0: any free port.
+    :param lease_ms: how long they go on there without a word from each other.
     :raises ValueError: it cannot be had on this Spark.
     """
     if not lasting:
         return SparkJobs(place, job, shipped, None, python)
     owners = Owners(_cores_of_executors(place), IDLE_SECONDS, cancel_ms / 1000)
     if execution == options.FLOW:
-        return FlowCarrier(place, job, shipped, owners, python, epoch_seconds, bounded, given)
+        places: Places
+        if place.local:
+            places = LocalPlaces(place, job, shipped, owners, python)
+        else:
+            places = HeldPlaces(place, job, shipped, owners, python, ports, lease_ms / 1000)
+        return FlowCarrier(job, places, epoch_seconds, bounded, given)
     if execution == options.RESIDENT:
         return ResidentCarrier(place, job, shipped, owners, python)
     return SparkJobs(place, job, shipped, owners, python)
@@ -312,15 +357,24 @@ def chosen(execution: str, place: Workplace, job: JobGraph) -> str:
         return options.FLOW
     if execution == options.RESIDENT:
         return execution
+    logger.warning("%s", not_in_flow(job, why))
+    return options.SPARK_JOBS
+
+
+def not_in_flow(job: JobGraph, why: str) -> str:
+    """Say in one line that the epochs of a job are jobs of Spark, and why."""
     key, instead = options.EPOCH_EXECUTION.key, options.SPARK_JOBS
-    logger.warning("job %r: its epochs are %s, not %s (%s): %s", job.name, instead, options.FLOW, key, why)
-    return instead
+    return f"job {job.name!r}: its epochs are {instead}, not {options.FLOW} ({key}): {why}"
+
+
+_DYNAMIC = "spark.dynamicAllocation.enabled"
 
 
 def _why_no_flow(place: Workplace, job: JobGraph) -> str | None:
     """Say why a job cannot run in flow; None: it can."""
-    if not place.local:
-        return f"{place.session.sparkContext.master} is more than one process"
+    dynamic = place.session.sparkContext.getConf().get(_DYNAMIC) or "false"
+    if not place.local and dynamic.strip().lower() == "true":
+        return f"{_DYNAMIC} is true, and Spark holds no cores for tasks that last then"
     loop = next((info for info in job.operators if isinstance(info.spec, Iterate)), None)
     return None if loop is None else f"{loop.name!r}, made at {loop.origin}, is a loop"
 

@@ -11,16 +11,18 @@ import select
 import socket
 import threading
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from pyspark import SparkContext
 
 from millrace.runtime.bases.epoch_protocol import TaskAck
 from millrace.runtime.exchange.exchange import ACK, Packet
 from millrace.runtime.operators.job_graph import JobGraph
-from millrace.spark.workers.frames import Failed, Order, Part, TaskId, receive, send
+from millrace.spark.workers.encryption import Certificate, Link, TwoWay, held
+from millrace.spark.workers.flow_meeting import admit_each, listen
+from millrace.spark.workers.frames import Address, Failed, Order, Part, TaskId, receive, send
 from millrace.spark.workers.pipe import OwnerLostError
-from millrace.spark.workers.stage import Address, admit
+from millrace.spark.workers.stage import DOWN, UP
 from millrace.util.threads import JobThread
 
 SECRET_BYTES = 32
@@ -31,25 +33,40 @@ class ConnectionServer:
 
     :param host: the driver's machine, as the tasks reach it.
     :param bind: the address of it to listen at.
+    :param ports: the ports to try; 0: any free one.
+    :param tls: what both ends of a connection show each other; None: connections are not encrypted.
+    :raises OSError: none of the ports is free.
     """
 
-    def __init__(self, tasks: Collection[TaskId], host: str, bind: str) -> None:
+    def __init__(
+        self,
+        tasks: Collection[TaskId],
+        host: str,
+        bind: str,
+        ports: Sequence[int] = (0,),
+        tls: Certificate | None = None,
+    ) -> None:
         self._missing = set(tasks)
         self._links: dict[TaskId, socket.socket] = {}
         self._changed = threading.Condition()
         self._closed = False
-        family = socket.AF_INET6 if ":" in bind else socket.AF_INET
-        self._listener = socket.create_server((bind.strip("[]"), 0), family=family, backlog=max(len(self._missing), 16))
+        self._listener = listen((bind,), ports)
         secret = secrets.token_bytes(SECRET_BYTES)
-        self.address = Address(host.strip("[]"), self._listener.getsockname()[1], secret)
-        JobThread(target=self._listen, name="millrace-reception", daemon=True).start()
+        self.address = Address(host.strip("[]"), self._listener.getsockname()[1], secret, tls)
+        given = self._listener, secret, tls, self._take
+        JobThread(target=admit_each, args=given, name="millrace-admission", daemon=True).start()
 
     @staticmethod
-    def of(context: SparkContext, tasks: Collection[TaskId]) -> ConnectionServer:
+    def of(
+        context: SparkContext,
+        tasks: Collection[TaskId],
+        ports: Sequence[int] = (0,),
+        tls: Certificate | None = None,
+    ) -> ConnectionServer:
         """Make a server that listens at the address that Spark's settings give for its driver."""
         settings = context.getConf()
         host = settings.get("spark.driver.host") or "127.0.0.1"
-        return ConnectionServer(tasks, host, settings.get("spark.driver.bindAddress") or host)
+        return ConnectionServer(tasks, host, settings.get("spark.driver.bindAddress") or host, ports, tls)
 
     @property
     def missing(self) -> list[TaskId]:
@@ -57,10 +74,13 @@ class ConnectionServer:
         with self._changed:
             return sorted(self._missing)
 
-    def wait(self) -> dict[TaskId, socket.socket] | None:
-        """Wait for all tasks and return their connections; None: the server was closed before."""
+    def wait(self, seconds: float | None = None) -> dict[TaskId, socket.socket] | None:
+        """Wait for all tasks and return their connections; None: not all came in time, or the server was closed.
+
+        :param seconds: None: as long as it takes.
+        """
         with self._changed:
-            self._changed.wait_for(lambda: self._closed or not self._missing)
+            self._changed.wait_for(lambda: self._closed or not self._missing, seconds)
             if self._missing:
                 return None
             links, self._links = self._links, {}
@@ -79,28 +99,26 @@ class ConnectionServer:
         for link in links.values():
             link.close()
 
-    def _listen(self) -> None:
-        while True:
-            try:
-                link, _ = self._listener.accept()
-            except OSError:
-                return
-            # Each on a thread of its own: one that says nothing lets nobody wait.
-            JobThread(target=self._admit, args=(link,), name="millrace-admitting", daemon=True).start()
-
-    def _admit(self, link: socket.socket) -> None:
-        try:
-            task = admit(link, self.address.secret)
-        except OSError:
-            link.close()
-            return
+    def _take(self, task: TaskId, link: socket.socket) -> bool:
         with self._changed:
             if self._closed or task not in self._missing:
-                link.close()
-                return
+                return False
             self._missing.remove(task)
             self._links[task] = link
             self._changed.notify_all()
+            return True
+
+
+def ends_of(owners: int, tls: Certificate | None) -> list[TaskId]:
+    """The connections of owners in flow that a ``ConnectionServer`` waits for: see ``connect_owner``."""
+    directions = (DOWN,) if tls is None else (DOWN, UP)
+    return [(direction, owner) for direction in directions for owner in range(owners)]
+
+
+def links_of(owners: int, found: Mapping[TaskId, socket.socket]) -> list[Link]:
+    """The connection to each owner, of those that a ``ConnectionServer`` has found for ``ends_of``."""
+    downs = [found[DOWN, owner] for owner in range(owners)]
+    return [TwoWay(found[UP, n], down) if (UP, n) in found else down for n, down in enumerate(downs)]
 
 
 class EpochExchange:
@@ -154,12 +172,16 @@ class EpochExchange:
         while self.pending:
             for file, _ in poller.poll():
                 task = self._tasks[file]
-                message = self._heard(task)
-                if isinstance(message, Part):
-                    yield from message.packets
-                    continue
-                poller.unregister(file)
-                self.pending.remove(task)
+                more = True
+                while more:
+                    message = self._heard(task)
+                    if isinstance(message, Part):
+                        yield from message.packets
+                        more = held(self._links[task])
+                    else:
+                        poller.unregister(file)
+                        self.pending.remove(task)
+                        more = False
 
     def _heard(self, task: TaskId) -> object:
         try:

@@ -24,6 +24,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from millrace.spark.sessions import session as sessions
+from millrace.spark.sessions.java_names import java_class, remember_names
 from millrace.spark.sessions.logs import quiet_about_lost_jvm
 from millrace.spark.sessions.settings import SessionWishes
 from millrace.spark.workers import pipe
@@ -87,7 +88,7 @@ _SYSTEM = {
 def jvm_figures(context: SparkContext) -> dict[str, float]:
     """Metrics of the driver's JVM, read from its management beans: CPU, memory, threads, classes, open files and
     garbage collectors."""
-    beans: Any = context._jvm.java.lang.management.ManagementFactory
+    beans: Any = java_class(context._jvm, "java.lang.management.ManagementFactory")
     classes = beans.getClassLoadingMXBean()
     found: dict[str, float] = {
         **_of_process(context._jvm, beans.getOperatingSystemMXBean()),
@@ -110,7 +111,7 @@ def _of_process(jvm: Any, bean: Any) -> dict[str, float]:
     py4j cannot call its methods."""
     found = {}
     for figure, (interface, method) in _SYSTEM.items():
-        declared = jvm.java.lang.Class.forName(f"com.sun.management.{interface}")
+        declared = java_class(jvm, "java.lang.Class").forName(f"com.sun.management.{interface}")
         if declared.isInstance(bean):  # files are counted on Unix only
             found[figure] = declared.getMethod(method, None).invoke(bean, None)
     return found
@@ -201,7 +202,7 @@ def attach(gateway: Gateway) -> SparkSession:
         connection = launch_gateway()
     finally:
         del os.environ[_PORT], os.environ[_SECRET]
-    jvm = connection.jvm
+    jvm = remember_names(connection)
     SparkContext._gateway, SparkContext._jvm = connection, jvm
     java_context = jvm.JavaSparkContext(jvm.org.apache.spark.SparkContext.getOrCreate())
     conf = SparkConf(_jvm=jvm, _jconf=java_context.getConf())

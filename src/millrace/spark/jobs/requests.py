@@ -23,7 +23,7 @@ from millrace.checkpoint.folder import open_folder
 from millrace.checkpoint.metadata import saved_operators, savepoint_metadata, write_metadata
 from millrace.common.files.file_systems import absolute
 from millrace.runtime.bases.epoch_protocol import StateQuery
-from millrace.runtime.coordination.coordinator import Coordinator, EpochResult, Trigger
+from millrace.runtime.coordination.coordinator import Coordinator, EpochResult, TakenSavepoint, Trigger
 from millrace.runtime.exchange.keys import stable_hash
 from millrace.runtime.operators.job_graph import OperatorInfo
 from millrace.spark.errors import reason
@@ -56,10 +56,15 @@ class Taken:
     trigger: Trigger | None
     """the trigger of the checkpoint that the epoch takes; None: no checkpoint was asked for"""
     answers: tuple[Future[int], ...]
+    """requests that the epoch's checkpoint answers"""
+    full: tuple[Future[int], ...]
+    """requests that it answers if no whole state is left to be made from files"""
+    wait: Callable[[Iterable[Future[int]]], bool]
+    """takes requests that have to wait for whole states; False: they need not"""
 
     def answer(self, result: EpochResult) -> None:
         """The epoch is complete."""
-        for future in self.answers:
+        for future in self.answers if self.wait(self.full) else (*self.answers, *self.full):
             if result.checkpoint is not None:
                 succeed(future, result.epoch)
             else:
@@ -76,12 +81,15 @@ class CheckpointRequests:
         self._asked = asked
         self._lock = threading.Lock()
         self._waiting: list[tuple[bool, Future[int]]] = []
+        self._whole: list[Future[int]] = []
+        """requests whose whole states are made from files; the first epoch after those are there answers"""
         self._closed: str | None = None
 
     def ask(self, full: bool) -> Future[int]:
         """The number of a checkpoint, when it is there. The future raises ``CheckpointError`` if it fails.
 
-        :param full: all tasks write their whole state.
+        :param full: it needs no file from before the request. Large whole states are made while later epochs run, and
+            the checkpoint is that of the first epoch that ends when all are there.
         :raises ValueError: the job has no checkpoints.
         """
         name = self._coordinator.job.name
@@ -101,25 +109,37 @@ class CheckpointRequests:
     @contextmanager
     def taken(self) -> Iterator[Taken]:
         """All that wait, for one epoch; if that fails, so do they."""
+        compactions = self._coordinator.compactions
         with self._lock:
             waiting, self._waiting = self._waiting, []
-        trigger = None
-        if waiting:
-            trigger = Trigger.FULL if any(full for full, _ in waiting) else Trigger.INCREMENTAL
-        taken = Taken(trigger, tuple(future for _, future in waiting))
+            answers = [future for full, future in waiting if not full]
+            full = [future for full, future in waiting if full]
+            if not compactions.asked:
+                answers += self._whole
+                self._whole = []
+        trigger = Trigger.INCREMENTAL if answers else None
+        taken = Taken(Trigger.FULL if full else trigger, tuple(answers), tuple(full), self._wait)
         try:
             yield taken
         except BaseException as error:
-            for future in taken.answers:
+            for future in (*taken.answers, *taken.full):
                 fail(future, CheckpointError(f"no checkpoint: the epoch failed ({reason(error)})"))
             raise
+
+    def _wait(self, full: Iterable[Future[int]]) -> bool:
+        waits = self._coordinator.compactions.asked
+        if waits:
+            with self._lock:
+                self._whole += full
+        return waits
 
     def close(self, over: str) -> None:
         """No epoch follows."""
         with self._lock:
             self._closed = over
-            waiting, self._waiting = self._waiting, []
-        for _, future in waiting:
+            waiting = [*(future for _, future in self._waiting), *self._whole]
+            self._waiting, self._whole = [], []
+        for future in waiting:
             fail(future, CheckpointError(over))
 
 
@@ -194,25 +214,53 @@ class Savepoints:
             fail(request.answer, SavepointError(reason))
 
 
-def answer(request: SavepointRequest, coordinator: Coordinator, result: EpochResult) -> None:
-    """The epoch is complete: with the metadata there is a savepoint."""
-    cause = result.not_saved
-    if cause is None and coordinator.checkpoints is not None and result.checkpoint is None:
-        cause = "the checkpoint that it belongs to could not be recorded"
-    if cause is None:
+class BegunSavepoint:
+    """A savepoint whose epoch is complete. Parts of it may still be written while later epochs run; with its metadata
+    it is there. The thread that drives the job calls all methods."""
+
+    def __init__(self, request: SavepointRequest, coordinator: Coordinator, result: EpochResult) -> None:
+        self.request = request
+        self._coordinator, self._result = coordinator, result
+        self._pending = coordinator.log.set_aside()
+        self._taken: TakenSavepoint | None = None
+        self._cause = result.not_saved
+        if self._cause is None and coordinator.checkpoints is not None and result.checkpoint is None:
+            self._cause = "the checkpoint that it belongs to could not be recorded"
+        if self._cause is None:
+            try:
+                self._taken = coordinator.taken(result)
+            except Exception as error:
+                self._cause = f"{type(error).__name__}: {error}"
+
+    @property
+    def done(self) -> bool:
+        """Whether all its parts are written, or it has failed."""
+        saving = self._result.saving
+        return saving is None or saving.done
+
+    def finish(self) -> None:
+        """Complete it, and answer the request; waits for the parts that are left."""
+        coordinator, request, result = self._coordinator, self.request, self._result
+        taken, parts = self._taken, list(result.saved)
         try:
-            snapshot = coordinator.snapshot(result.epoch)
-            write_metadata(open_folder(request.uri), savepoint_metadata(snapshot, saved_operators(result.saved)))
+            parts += () if result.saving is None else result.saving.saved()
+            if taken is not None:
+                metadata = savepoint_metadata(taken.snapshot, saved_operators(parts))
+                write_metadata(open_folder(request.uri), metadata)
         except Exception as error:
-            cause = f"{type(error).__name__}: {error}"
-    if cause is not None:
-        coordinator.not_saved(cause)
-        _refuse(request, cause)
-        return
-    coordinator.saved(result, request.uri)
-    if request.stop:
-        coordinator.suspend()
-    succeed(request.answer, request.uri)
+            self._cause = self._cause or f"{type(error).__name__}: {error}"
+        if taken is None or self._cause is not None:
+            self.fail(self._cause or "")
+            return
+        coordinator.saved(taken, self._pending, parts, request.uri)
+        if request.stop:
+            coordinator.suspend()
+        succeed(request.answer, request.uri)
+
+    def fail(self, cause: str) -> None:
+        """Give it up."""
+        self._coordinator.not_saved(self._pending, cause)
+        _refuse(self.request, cause)
 
 
 def failed(request: SavepointRequest, coordinator: Coordinator, error: BaseException) -> None:

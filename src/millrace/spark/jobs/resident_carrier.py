@@ -6,69 +6,47 @@ each subtask.
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import socket
 import threading
 import time
-from typing import Any
 
 from pyspark import SparkContext
 from pyspark.sql import DataFrame
-from pyspark.util import InheritableThread
 
 from millrace.configuration import own_options as options
 from millrace.runtime.bases.epoch_protocol import EpochPlan, TaskAck
 from millrace.runtime.operators.job_graph import JobGraph
+from millrace.spark.jobs.certificates import job_certificate
 from millrace.spark.jobs.connections import ConnectionServer, EpochExchange, described
+from millrace.spark.jobs.lasting_job import LastingJob, cores_of
 from millrace.spark.sessions.session import Workplace, on_batches
-from millrace.spark.sessions.settings import one_machine
+from millrace.spark.workers.encryption import cut
+from millrace.spark.workers.frames import OwnerReport, Request
 from millrace.spark.workers.pipe import OwnerLostError
 from millrace.spark.workers.provision import interpreter
 from millrace.spark.workers.shipping import ShippedJob, digest
 from millrace.spark.workers.stage import Owners, ResidentTask
-from millrace.util.threads import in_this_context
-
-END_SECONDS = 2.0
-"""Seconds that Spark's tasks have to end by themselves; a task may hang in a function."""
 
 
 class ResidentJob:
     """The Spark job whose tasks hold the cores, from the start of its tasks until one of them fails or the job is
     ended.
 
-    :param posts: the plan whose tasks connect to ``reception``.
+    :param tasks: the plan whose tasks connect to ``server``.
     :param tag: by which Spark's job is cancelled.
     """
 
     def __init__(
-        self, context: SparkContext, job: JobGraph, reception: ConnectionServer, posts: DataFrame, tag: str
+        self, context: SparkContext, job: JobGraph, server: ConnectionServer, tasks: DataFrame, tag: str
     ) -> None:
-        self._context = context
         self._job = job
-        self._reception = reception
-        self._tag = tag
+        self._server = server
         self._lock = threading.Lock()
         self._links: list[socket.socket] = []
         self._rounds: EpochExchange | None = None
         self._over = False
-        self._error: BaseException | None = None
-        """what Spark's job has failed with"""
-        stay = in_this_context(self._stay)
-        self._thread = InheritableThread(target=stay, args=(posts,), name="millrace-residency", daemon=True)
-        self._thread.start()
-
-    def _stay(self, posts: DataFrame) -> None:
-        """Run Spark's job from its first task to its last; the body of a thread of its own."""
-        self._context.addJobTag(self._tag)
-        try:
-            posts.collect()
-        except BaseException as error:
-            self._error = error
-        finally:
-            with contextlib.suppress(Exception):  # the JVM may be gone
-                self._context.removeJobTag(self._tag)
-            self.break_off()
+        self._spark = LastingJob(context, tasks, tag, self.break_off)
 
     def holds(self) -> bool:
         """Whether all tasks are connected, or are still connecting for the first time."""
@@ -86,12 +64,12 @@ class ResidentJob:
                 self._rounds = EpochExchange(self._job, self._arrived())
             return self._rounds.run(run, text)
         except OwnerLostError:
-            if self._error is not None:
-                raise self._error from None
+            if self._spark.error is not None:
+                raise self._spark.error from None
             raise
 
     def _arrived(self) -> dict[tuple[int, int], socket.socket]:
-        links = self._reception.wait()
+        links = self._server.wait()
         if links is None:
             raise OwnerLostError("Spark's job that holds the places of the tasks has ended")
         with self._lock:
@@ -103,7 +81,7 @@ class ResidentJob:
     def waits_for(self) -> str:
         """What an epoch waits for, in words."""
         if self._rounds is None:
-            return f"Spark to start {described(self._reception.missing)}"
+            return f"Spark to start {described(self._server.missing)}"
         return described(self._rounds.pending)
 
     def break_off(self) -> None:
@@ -111,29 +89,24 @@ class ResidentJob:
         with self._lock:
             self._over = True
             _shut(self._links)
-        self._reception.close()
+        self._server.close()
 
     def end(self) -> None:
         """Let the tasks leave; those that do not are cancelled."""
         self.break_off()
-        self._thread.join(END_SECONDS)
-        if self._thread.is_alive():
-            with contextlib.suppress(Exception):
-                self._context.cancelJobsWithTag(self._tag)
+        self._spark.end()
         for link in self._links:
             link.close()
 
 
 def _shut(links: list[socket.socket]) -> None:
     for link in links:
-        with contextlib.suppress(OSError):
-            link.shutdown(socket.SHUT_RDWR)
+        cut(link)
 
 
 ROOM_SECONDS = 60.0
 """How long a cluster may take until it has as many cores as a job needs at the same time."""
 _LOOK_SECONDS = 0.1
-_ENCRYPTED = ("spark.network.crypto.enabled", "spark.authenticate.enableSaslEncryption", "spark.ssl.rpc.enabled")
 
 
 class NoRoomError(ValueError):
@@ -146,7 +119,7 @@ class ResidentCarrier:
 
     :param python: the interpreter of the workers, None for that of the session.
     :raises NoRoomError: Spark runs in one process, which has too few cores.
-    :raises ValueError: connections between the machines have to be encrypted.
+    :raises CertificateError: connections have to be encrypted, and there is no certificate for that.
     """
 
     def __init__(
@@ -165,14 +138,20 @@ class ResidentCarrier:
         self._owners = owners
         self._python = python
         self._runs = itertools.count(1)
-        self._residency: ResidentJob | None = None
+        self._resident: ResidentJob | None = None
         self._lock = threading.Lock()
         self._cancelled = False
         self._broken_off = threading.Event()
         """the epoch that begins is not wanted"""
-        _require_plain(self._context)
-        if place.local and _cores(self._context) < self._width:
+        self._tls = job_certificate(self._context)
+        if place.local and cores_of(self._context) < self._width:
             raise self._no_room()
+
+    def ready(self, epoch: int) -> str | None:
+        return None
+
+    def look(self, request: Request, patience: float) -> list[OwnerReport] | None:
+        return None
 
     def prepared(self, plan: EpochPlan) -> EpochPlan:
         return plan
@@ -188,50 +167,51 @@ class ResidentCarrier:
     def _staying(self, epoch: int) -> ResidentJob:
         """Return the job whose tasks hold the cores; begin a new one if a task was lost. What has died since the last
         epoch is no failure, since new tasks find the state in files."""
-        if self._residency is not None and not self._residency.holds():
+        if self._resident is not None and not self._resident.holds():
             self._leave()
-        return self._residency or self._begin(epoch)
+        return self._resident or self._begin(epoch)
 
     def _begin(self, epoch: int) -> ResidentJob:
         self._await_room()
         context, job = self._context, self._job
         tasks = [(stage, partition) for stage, width in enumerate(job.partitions) for partition in range(width)]
-        reception = ConnectionServer.of(context, tasks)
-        posts = ResidentTask(
-            job.job_id, job.partitions, epoch, reception.address, self._payload, digest(self._payload), self._owners
+        server = ConnectionServer.of(context, tasks, tls=self._tls)
+        task = ResidentTask(
+            job.job_id, job.partitions, epoch, server.address, self._payload, digest(self._payload), self._owners
         )
         rows = self._session.range(0, self._width, 1, self._width)
         with interpreter(context, self._python), on_batches():
-            plan = rows.mapInArrow(posts, "id long", barrier=True)
-        residency = ResidentJob(context, job, reception, plan, f"millrace-{job.job_id}-stays-{epoch}")
+            plan = rows.mapInArrow(task, "id long", barrier=True)
+        resident = ResidentJob(context, job, server, plan, f"millrace-{job.job_id}-stays-{epoch}")
         with self._lock:
-            self._residency = residency
+            self._resident = resident
             broken_off = self._cancelled or self._broken_off.is_set()
         if broken_off:
-            residency.break_off()
-        return residency
+            resident.break_off()
+        return resident
 
     def _await_room(self) -> None:
         """Wait for the executors of a cluster that has just been started."""
         until = time.monotonic() + ROOM_SECONDS
-        while _cores(self._context) < self._width:
+        while cores_of(self._context) < self._width:
             if time.monotonic() > until:
                 raise self._no_room()
             if self._cancelled or self._broken_off.wait(_LOOK_SECONDS):
                 raise OwnerLostError("no task has been started")
 
     def _no_room(self) -> NoRoomError:
+        cores = cores_of(self._context)
         return NoRoomError(
             f"{options.EPOCH_EXECUTION.key} is {options.RESIDENT}, so the job holds {self._width} cores at the same "
-            f"time, as its widest stage has subtasks, and {self._context.master} has {_cores(self._context)}: give it "
-            f"more, or lower the parallelism"
+            f"time, as its widest stage has subtasks, and {self._context.master} has {cores}: give it more, or lower "
+            f"the parallelism"
         )
 
     def waits_for(self) -> str:
-        residency = self._residency
-        if residency is None:
+        resident = self._resident
+        if resident is None:
             return f"{self._width} cores of Spark"
-        return residency.waits_for()
+        return resident.waits_for()
 
     def finish(self) -> None:
         """Does nothing: the tasks look for the file of ``FinishMarks`` themselves."""
@@ -239,14 +219,14 @@ class ResidentCarrier:
     def break_off(self) -> None:
         self._broken_off.set()
         with self._lock:
-            if self._residency is not None:
-                self._residency.break_off()
+            if self._resident is not None:
+                self._resident.break_off()
 
     def _leave(self) -> None:
         with self._lock:
-            residency, self._residency = self._residency, None
-        if residency is not None:
-            residency.end()
+            resident, self._resident = self._resident, None
+        if resident is not None:
+            resident.end()
 
     def cancel(self) -> None:
         with self._lock:
@@ -255,23 +235,3 @@ class ResidentCarrier:
 
     def end(self) -> None:
         self._leave()
-
-
-def _cores(context: SparkContext) -> int:
-    """How many tasks of Spark can run at the same time, whether the cores are free now or not."""
-    spark: Any = context._jsc.sc()
-    with contextlib.suppress(Exception):  # no public method; what is there has been the same since 3.1
-        return int(spark.maxNumConcurrentTasks(spark.resourceProfileManager().defaultResourceProfile()))
-    return int(context.defaultParallelism)
-
-
-def _require_plain(context: SparkContext) -> None:
-    settings = context.getConf()
-    if one_machine(context.master):
-        return
-    for key in _ENCRYPTED:
-        if (settings.get(key) or "false").strip().lower() == "true":
-            raise ValueError(
-                f"{key} is true, and {options.EPOCH_EXECUTION.key}={options.RESIDENT} sends packets between driver and "
-                f"tasks without encryption: use {options.SPARK_JOBS} there"
-            )

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from millrace.activate import is_active
@@ -32,11 +33,19 @@ from millrace.runtime.operators.iteration import has_loops
 from millrace.runtime.operators.job_graph import JobGraph
 from millrace.spark import job_records
 from millrace.spark.errors import DriverLostError, jvm_answers, reason
-from millrace.spark.jobs.carriers import chosen, make_carrier, warning_about
+from millrace.spark.jobs.beside import Conclusion, MergingProcess
+from millrace.spark.jobs.carriers import chosen, make_carrier, not_in_flow, warning_about
 from millrace.spark.jobs.client import CollectedParts, JobCancelledError
 from millrace.spark.jobs.flow_carrier import LiveOutput
 from millrace.spark.jobs.listeners import EpochDone, JobStarted, Late, Restarting, Restored, get_listener
-from millrace.spark.jobs.requests import CheckpointRequests, Queries, SavepointRequest, Savepoints, answer, failed
+from millrace.spark.jobs.requests import (
+    BegunSavepoint,
+    CheckpointRequests,
+    Queries,
+    SavepointRequest,
+    Savepoints,
+    failed,
+)
 from millrace.spark.jobs.tasks import Tasks
 from millrace.spark.sessions.logs import keep
 from millrace.spark.sessions.session import Workplace
@@ -45,7 +54,7 @@ from millrace.spark.workers.frames import OwnerReport, Request
 from millrace.spark.workers.output import OutputListener
 from millrace.spark.workers.pipe import OwnerLostError
 from millrace.spark.workers.provision import Provision
-from millrace.spark.workers.shipping import ShippedJob, main_classes, output_wanted
+from millrace.spark.workers.shipping import ShippedJob, main_classes, output_wanted, spark_directory
 
 if TYPE_CHECKING:
     from millrace.datastream.job_settings import JobSettings
@@ -55,6 +64,8 @@ IDLE_SECONDS = 1.0
 """Seconds without a record after which a job counts as idle."""
 
 
+LOOK_SECONDS = 0.02
+"""Seconds between two looks whether the parts of a savepoint are written that the job ends with."""
 IDLE_INTERVALS = (0.1, 0.2)
 """The least and the greatest interval in seconds between the epochs of an idle job whose tasks stay between epochs."""
 IDLE_INTERVALS_OF_SPARK = (0.6, 2.4)
@@ -151,6 +162,12 @@ class JobRunner:
         self._home = home
         self._restore = restore
         self._results = JobResults(home.state, coordinator.cleaner)
+        self._before = Conclusion(coordinator.conclude)
+        """the epoch before the running one, while it is recorded and committed"""
+        self._merging: MergingProcess | None = None
+        """makes whole states from files; None: the job has only one epoch, or has not begun"""
+        self._begun_savepoints: list[BegunSavepoint] = []
+        """savepoints of complete epochs that are still written"""
         self._cancelled = threading.Event()
         self._wanted = threading.Event()
         """set when the next epoch shall begin at once, or the running one end soon: a savepoint or a query waits for it
@@ -218,13 +235,16 @@ class JobRunner:
             self._retries,
             replace(self._output, driver=self._hearing.address),
         )
+        if not one_epoch:
+            self._merging = MergingProcess(shipped, spark_directory(), self.job.operators, self._whole_state_made)
+            self.coordinator.compactions.whole_states = self._merging
         wanted = options.SPARK_JOBS if settings.batch else settings.epoch_execution
         self._execution = chosen(wanted, place, self.job)
-        carrier = make_carrier(
-            self._execution,
-            place,
-            self.job,
-            shipped,
+        self._make_carrier = partial(
+            make_carrier,
+            place=place,
+            job=self.job,
+            shipped=shipped,
             lasting=not one_epoch,
             python=provision.python,
             cancel_ms=settings.cancellation_timeout_ms,
@@ -235,7 +255,10 @@ class JobRunner:
                 self._collect_early if settings.restart.most_restarts == 0 else None,
                 lambda: self.collected.has_room,
                 self.coordinator.so_far,
+                self._before,
             ),
+            ports=settings.flow_ports,
+            lease_ms=settings.flow_lease_ms,
         )
         self._tasks = Tasks(
             place,
@@ -243,7 +266,7 @@ class JobRunner:
             shipped,
             self._home,
             self.coordinator.cleaner,
-            carrier,
+            self._make_carrier(self._execution),
             lasting=not one_epoch,
             shares_files=place.local or meets,
             python=provision.python,
@@ -281,6 +304,7 @@ class JobRunner:
         self.status = JobStatus.RUNNING
         self._listener.started(JobStarted(self.job.job_id, self.job.name, self._context.uiWebUrl, self._place.log_file))
         try:
+            self._get_ready()
             self._run_with_restarts()
         except DriverLostError as error:
             self._fail(error)
@@ -296,6 +320,15 @@ class JobRunner:
             self.status = JobStatus.FINISHED
         finally:
             self._clean_up()
+
+    def _get_ready(self) -> None:
+        """Get what the epochs need; without it each of them is a job of Spark."""
+        self._context.setJobGroup(self.job.job_id, self.job.name, interruptOnCancel=False)
+        why = self._tasks.ready(self.coordinator.next_epoch)
+        if why is not None and not self._cancelled.is_set():
+            logger.warning("%s", not_in_flow(self.job, why))
+            self._execution = options.SPARK_JOBS
+            self._tasks.carry_by(self._make_carrier(self._execution))
 
     def _fail(self, error: BaseException) -> None:
         self.history.failed(error, self.coordinator.attempt)
@@ -356,6 +389,11 @@ class JobRunner:
         self.savepoints.close(over)
         self.queries.close(over)
         self.checkpoint_requests.close(over)
+        begun, self._begun_savepoints = self._begun_savepoints, []
+        for savepoint in begun:
+            savepoint.fail(over)
+        if self._merging is not None:
+            self._merging.close()
         with contextlib.suppress(Exception):
             self._tasks.end()  # first: writers let go of what will be taken back
         self._hearing.end()
@@ -366,7 +404,7 @@ class JobRunner:
             if self.status is JobStatus.FINISHED:
                 self.coordinator.clean_up()
             elif jvm_answers(self._context):  # else the next driver goes on
-                self.coordinator.give_up(self._home.kept_after(self.status))
+                self.coordinator.give_up(self._home.retained_after(self.status))
         with contextlib.suppress(Exception):
             self.coordinator.close()
         self._home.fall_silent()
@@ -440,12 +478,19 @@ class JobRunner:
         interval = 0.0 if self.settings.bounded or flows else self.settings.epoch_interval_ms / 1000
         behind = None if self.settings.bounded else min(self.settings.busy_interval_ms / 1000, interval)
         pace = Pace(interval, *self._idle_intervals(interval), behind)
-        while not self.coordinator.finished:
-            self._wait(pace)
-            pace.begun()
-            result = self._epoch(keep_state=not self.settings.batch)
-            due_in = None if result.next_due is None else result.next_due / 1000 - time.time()
-            pace.ended(result.records, result.more, due_in)
+        try:
+            while not self.coordinator.finished:
+                self._finish_savepoints()
+                self._wait(pace)
+                pace.begun()
+                result = self._epoch(keep_state=not self.settings.batch)
+                if result is not None:
+                    due_in = None if result.next_due is None else result.next_due / 1000 - time.time()
+                    pace.ended(result.records, result.more, due_in)
+            for savepoint in list(self._begun_savepoints):
+                self._wait_for(savepoint)
+        finally:
+            self._before.wait()
 
     def _idle_intervals(self, interval: float) -> tuple[float, float]:
         """Seconds between the epochs of a job to which nothing comes: at first, and at most."""
@@ -464,33 +509,63 @@ class JobRunner:
         if self._cancelled.is_set():
             raise JobCancelledError
 
-    def _epoch(self, keep_state: bool) -> EpochResult:
-        """Run the next epoch, deliver its results, and tell the listener."""
+    def _epoch(self, keep_state: bool) -> EpochResult | None:
+        """Run the next epoch, deliver its results, and tell the listener. None: all that follows the acknowledgements
+        is done while the next epoch runs."""
         began = time.monotonic()
         request = self.savepoints.next()
         if request is None:
             result = self._run_epoch(keep_state, None)
         else:
             result = self._run_epoch_with(request, keep_state)
-        self._deliver(result)
-        if result.checkpoint is not None and not self._recorded:
-            self._first_checkpoint()
-        elapsed = time.monotonic() - began
-        self._records += result.records
-        rate = result.records / elapsed if elapsed else 0.0
-        lost = self.coordinator.metrics.left_out()
-        slow = self.coordinator.figures.slow()
-        self._listener.epoch(EpochDone(result, int(elapsed * 1000), rate, lost.skipped, lost.late, slow, lost.jumps))
+        if result is not None:
+            self._deliver(result)
+            self._tell(result, time.monotonic() - began)
         return result
 
-    def _run_epoch(self, keep_state: bool, savepoint: str | None, drain: bool = False) -> EpochResult:
+    def _run_epoch(self, keep_state: bool, savepoint: str | None, drain: bool = False) -> EpochResult | None:
+        began = time.monotonic()
         with self.checkpoint_requests.taken() as requests:
-            plan = self.coordinator.plan(keep_state, savepoint, self.queries.waiting(), requests.trigger, drain)
-            self._results.begin_epoch(plan.epoch)
-            result = self.coordinator.complete(plan, self._tasks.run(plan))
+            queries = self.queries.waiting()
+            plain = savepoint is None and requests.trigger is None and not queries
+            if not plain:
+                self._before.wait()
+            plan = self.coordinator.plan(keep_state, savepoint, queries, requests.trigger, drain)
+            if self._collects:
+                self._results.begin_epoch(plan.epoch)
+            acks = self._tasks.run(plan)
+            self._before.wait()
+            ended = self.coordinator.end(plan, acks)
+            if plain and self._overlaps and not ended.last:
+                self._before.begin(ended, partial(self._deliver_late, time.monotonic() - began))
+                return None
+            result = self.coordinator.conclude(ended)
             requests.answer(result)
-        self.queries.answered(plan.order.queries, result)
+        self.queries.answered(queries, result)
         return result
+
+    @property
+    def _overlaps(self) -> bool:
+        """Whether the next epoch may run while one is recorded and committed. Not if it may have results for the
+        program: a slow program would let them pile up."""
+        return self._execution == options.FLOW and not self._collects
+
+    def _deliver_late(self, seconds: float, result: EpochResult) -> None:
+        self._deliver(result)
+        self._tell(result, seconds)
+
+    def _tell(self, result: EpochResult, seconds: float) -> None:
+        """Tell the listener that an epoch is complete.
+
+        :param seconds: how long the epoch took.
+        """
+        if result.checkpoint is not None and not self._recorded:
+            self._first_checkpoint()
+        self._records += result.records
+        rate = result.records / seconds if seconds else 0.0
+        lost = self.coordinator.metrics.left_out()
+        slow = self.coordinator.figures.slow()
+        self._listener.epoch(EpochDone(result, int(seconds * 1000), rate, lost.skipped, lost.late, slow, lost.jumps))
 
     def _run_epoch_with(self, request: SavepointRequest, keep_state: bool) -> EpochResult:
         """Run an epoch with a savepoint at its end, and answer the request for it."""
@@ -498,11 +573,37 @@ class JobRunner:
             self.coordinator.stop()
         try:
             result = self._run_epoch(keep_state, request.uri, request.drain)
+            assert result is not None, "the request waits for it"
         except BaseException as error:
             failed(request, self.coordinator, error)
             raise
-        answer(request, self.coordinator, result)
+        savepoint = BegunSavepoint(request, self.coordinator, result)
+        self._begun_savepoints.append(savepoint)
+        if request.stop:
+            self._wait_for(savepoint)
+        self._finish_savepoints()
         return result
+
+    def _finish_savepoints(self) -> None:
+        """Complete the savepoints all of whose parts are written."""
+        for savepoint in [each for each in self._begun_savepoints if each.done]:
+            self._begun_savepoints.remove(savepoint)
+            savepoint.finish()
+
+    def _wait_for(self, savepoint: BegunSavepoint) -> None:
+        """Wait until all parts of a savepoint are written, and complete it.
+
+        :raises JobCancelledError: the job is cancelled meanwhile.
+        """
+        while not savepoint.done:
+            if self._cancelled.wait(LOOK_SECONDS):
+                raise JobCancelledError
+        self._finish_savepoints()
+
+    def _whole_state_made(self) -> None:
+        """Let the running epoch end soon if a request waits for what was made; from any thread."""
+        if self._begun_savepoints or self.coordinator.compactions.asked:
+            self._hurry()
 
     def _first_checkpoint(self) -> None:
         """Release the checkpoint or savepoint that the job began with: from its first own checkpoint on the job does
@@ -514,9 +615,10 @@ class JobRunner:
     def _deliver(self, result: EpochResult) -> None:
         if result.printed:
             self._listener.printed(result.printed)
-        for part in self._results.take(result.collected):
-            self.collected.wait_for_room(self._cancelled.is_set)
-            self.collected.add(part)
+        if self._collects:
+            for part in self._results.take(result.collected):
+                self.collected.wait_for_room(self._cancelled.is_set)
+                self.collected.add(part)
 
     def _collect_early(self, results: tuple[Result, ...]) -> None:
         """Hand collected elements to the program before their epoch has ended."""

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 from millrace.checkpoint.directory import JobHome
 from millrace.checkpoint.restore import Restore, go_on, restore_from
-from millrace.common.config_values import to_boolean
 from millrace.common.files import store_settings
 from millrace.common.jobs import CompletableFuture, JobStatus
 from millrace.configuration import own_options as options
@@ -62,7 +61,7 @@ def _submitted(job: JobGraph, settings: JobSettings) -> SparkJobClient:
     if lost is not None:
         job = replace(job, job_id=lost.job_id)
     payload = serialize(job.for_tasks())
-    state_directory = settings.configuration.get(options.STATE_DIRECTORY.key)
+    state_directory = options.STATE_DIRECTORY.find(settings.configuration)
     trust = _trusts_directories(settings)
     home = JobHome(job.job_id, checkpoints, state_directory, job_records.scratch(), trust)
     if home.durable:
@@ -107,7 +106,9 @@ def with_splits(
     """
     while True:
         cleaner = InBackground()
-        coordinator = Coordinator(job, now_millis, home.storage(), home.recorder(now_millis, cleaner), cleaner)
+        recorder = home.recorder(now_millis, cleaner)
+        overlaps = settings.epoch_execution != options.SPARK_JOBS
+        coordinator = Coordinator(job, now_millis, home.storage(), recorder, cleaner, one_thread=overlaps)
         restore = _restore(coordinator, home, settings, index, lost)
         try:
             coordinator.find_splits()
@@ -139,7 +140,7 @@ def _restore(coordinator: Coordinator, home: JobHome, settings: JobSettings, ind
 
 def _trusts_directories(settings: JobSettings) -> bool:
     """Whether the configuration says that everyone who can write to the state directories may be trusted."""
-    return to_boolean(settings.configuration.get(options.STATE_TRUST_DIRECTORY.key, "false"))
+    return options.STATE_TRUST_DIRECTORY.read(settings.configuration)
 
 
 class SparkJobClient(LocalJobClient):
@@ -173,8 +174,8 @@ class SparkJobClient(LocalJobClient):
         return CompletableFuture(self.runner.save(savepoint_directory, stop=True, drain=drain))
 
     def trigger_savepoint(self, savepoint_directory: str | None = None) -> CompletableFuture[str]:
-        """Take a savepoint at the end of the next epoch; the job goes on. The future raises ``SavepointError`` if that
-        fails.
+        """Take a savepoint at the end of the next epoch; the job goes on, also while much state is written. The future
+        raises ``SavepointError`` if that fails.
         """
         return CompletableFuture(self.runner.save(savepoint_directory))
 
@@ -182,7 +183,8 @@ class SparkJobClient(LocalJobClient):
         """Take a checkpoint at the end of the next epoch: its number (our addition). The future raises
         ``CheckpointError`` if that fails.
 
-        :param full: all tasks write their whole state, not only what has changed.
+        :param full: the checkpoint needs no file from before the request. Whole states of much state are made from
+            files while the job runs on; the checkpoint is taken when all are there.
         :raises ValueError: the job has no checkpoints.
         """
         return CompletableFuture(self.runner.checkpoint_requests.ask(full))

@@ -89,7 +89,7 @@ def _not_from_py4j(record: logging.LogRecord) -> bool:
     return not record.pathname.endswith(("py4j/java_gateway.py", "py4j/clientserver.py"))
 
 
-KEPT_SECONDS = 2 * 24 * 3_600.0
+RETENTION_SECONDS = 2 * 24 * 3_600.0
 """Seconds that the log of a process that has ended stays, if the log is not empty."""
 _LOOK_SECONDS = 30.0
 _OURS = re.compile(r"^millrace-(?:(\d+)-)?\w+(?:\.log(?:\.\d+)?|(\.log4j2\.properties|-package\.zip))$")
@@ -166,6 +166,6 @@ def remove_old(folder: str) -> None:
             status = os.lstat(path)
             # Without the process in its name nothing is known of a file but its age.
             needless = name[1] is not None and (name[2] is not None or status.st_size == 0)
-            old = time.time() - status.st_mtime > KEPT_SECONDS
+            old = time.time() - status.st_mtime > RETENTION_SECONDS
             if (old or needless) and status.st_uid == os.getuid() and not (name[1] and is_alive(int(name[1]))):
                 os.unlink(path)

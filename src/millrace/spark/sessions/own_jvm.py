@@ -29,7 +29,7 @@ from millrace.configuration import spark_settings as meant
 from millrace.configuration.files import DIRECTORY
 from millrace.spark import job_records
 from millrace.spark.java import JavaCommand, JavaInfo, class_options, remembered, spark_home
-from millrace.spark.sessions import daemon_ahead
+from millrace.spark.sessions import early_daemon
 from millrace.spark.sessions.logs import log4j_configuration
 from millrace.spark.sessions.settings import SessionWishes, all_settings, one_process
 from millrace.util.folders import new_folder
@@ -81,7 +81,7 @@ class OwnJvm:
     process: subprocess.Popen[bytes]
     folder: str
     """the folder for the connection file and the log of the JVM; it is removed when a session has the JVM"""
-    daemon: daemon_ahead.Waiting
+    daemon: early_daemon.Waiting
 
     @staticmethod
     def begin(
@@ -101,7 +101,7 @@ class OwnJvm:
             "PYSPARK_PYTHON": environment.get("PYSPARK_PYTHON", sys.executable),
             "PYTHONHASHSEED": "0",  # as Spark's scripts do, for the workers
         }
-        daemon = daemon_ahead.begin(spark_home(), environment, log_file)
+        daemon = early_daemon.begin(spark_home(), environment, log_file)
         try:
             with open(log_file, "ab") as log:
                 process = subprocess.Popen(
@@ -165,7 +165,7 @@ class OwnJvm:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-_in_use: list[daemon_ahead.Waiting] = []
+_in_use: list[early_daemon.Waiting] = []
 """Daemons of JVMs in use. The list keeps their standard input open: a daemon ends when that is closed."""
 
 
@@ -180,7 +180,7 @@ SWITCH = "MILLRACE_START_AHEAD"
 
 
 @dataclass
-class JvmAhead:
+class EarlyJvm:
     """A JVM that was begun early, with what a session must want to be able to use it."""
 
     jvm: OwnJvm
@@ -199,7 +199,7 @@ class JvmAhead:
             and settings.get(MEMORY) == self.memory
             and settings.get(JAVA_OPTIONS) == self.options
             # What a program puts there is meant for the JVM and the workers, too.
-            and _told(os.environ) == self.environment
+            and _without_ours(os.environ) == self.environment
         )
 
     def connect(self, settings: Mapping[str, str], log_file: str) -> JavaGateway | None:
@@ -222,24 +222,24 @@ class JvmAhead:
         return True
 
 
-_ahead: JvmAhead | None = None
+_early: EarlyJvm | None = None
 
 
 @contextlib.contextmanager
-def begun_ahead(configuration: Mapping[str, str]) -> Iterator[None]:
+def started_early(configuration: Mapping[str, str]) -> Iterator[None]:
     """Start the JVM for a session with this configuration early, while the block runs. The JVM is ended after the block
     if no session has taken it. Does nothing inside another such block, if this process has a JVM, or if the
     configuration needs Spark's launcher."""
-    global _ahead
-    if os.environ.get(SWITCH) == "0" or _ahead is not None or _has_spark():
+    global _early
+    if os.environ.get(SWITCH) == "0" or _early is not None or _has_spark():
         yield
         return
     with contextlib.suppress(OSError, ValueError, subprocess.SubprocessError):  # the session tells it
-        _ahead = _begin(configuration)
+        _early = _begin(configuration)
     try:
         yield
     finally:
-        if (unused := ahead()) is not None:
+        if (unused := take_early_jvm()) is not None:
             unused.jvm.end()
 
 
@@ -249,17 +249,17 @@ def _has_spark() -> bool:
     return module is not None and module.SparkContext._gateway is not None
 
 
-def ahead() -> JvmAhead | None:
+def take_early_jvm() -> EarlyJvm | None:
     """Take the JVM that was begun early, which belongs to the caller from now on; None: there is none, or it was
     taken."""
-    global _ahead
-    found, _ahead = _ahead, None
+    global _early
+    found, _early = _early, None
     return found
 
 
-def _begin(configuration: Mapping[str, str]) -> JvmAhead | None:
+def _begin(configuration: Mapping[str, str]) -> EarlyJvm | None:
     environment = {**os.environ, **meant.environment(configuration, os.environ)}
-    master = configuration.get(options.MASTER.key) or "local"
+    master = options.MASTER.find(configuration) or "local"
     command = known_command(environment) if one_process(master) else None
     if command is None:
         return None
@@ -274,7 +274,7 @@ def _begin(configuration: Mapping[str, str]) -> JvmAhead | None:
         log4j_configuration(log_file)
         jvm = OwnJvm.begin(command, settings, log_file, folder, environment)
         undo.pop_all()
-    return JvmAhead(jvm, command.java, log_file, settings[MEMORY], settings[JAVA_OPTIONS], _told(environment))
+    return EarlyJvm(jvm, command.java, log_file, settings[MEMORY], settings[JAVA_OPTIONS], _without_ours(environment))
 
 
 def _can_move(folder: str, target: str | None) -> bool:
@@ -285,6 +285,6 @@ def _can_move(folder: str, target: str | None) -> bool:
     return os.path.isdir(target) and os.stat(target).st_dev == os.stat(folder).st_dev
 
 
-def _told(environment: Mapping[str, str]) -> dict[str, str]:
+def _without_ours(environment: Mapping[str, str]) -> dict[str, str]:
     """An environment without the variables that Millrace sets when it makes a session."""
     return {name: value for name, value in environment.items() if name not in ("PYSPARK_PYTHON", "SPARK_LOCAL_IP")}

@@ -1,10 +1,11 @@
 """The Spark session: the user's own, or one that Millrace makes, with the JVM under it.
 
-``jvm_for`` chooses the JVM: the one that was begun ahead, one that is begun now, or that of Spark's launcher. Reading,
-checking and linking 15,000 classes from 280 jars is most of what a JVM does when Spark starts. ``make_archive`` stores
-the result of one such start (``-XX:ArchiveClassesAtExit``) once per machine, user, Java and PySpark; sessions use the
-archive if it is there, and a JVM that finds it unfit ignores it. ``look_without_imports`` keeps PySpark from importing
-pandas and its tools for tests in the driver: a sixth of all that a driver imports before its first row.
+``jvm_for`` chooses the JVM: the one that was started early, one that is begun now, or that of Spark's launcher.
+Reading, checking and linking 15,000 classes from 280 jars is most of what a JVM does when Spark starts.
+``make_archive`` stores the result of one such start (``-XX:ArchiveClassesAtExit``) once per machine, user, Java and
+PySpark; sessions use the archive if it is there, and a JVM that finds it unfit ignores it. ``look_without_imports``
+keeps PySpark from importing pandas and its tools for tests in the driver: a sixth of all that a driver imports before
+its first row.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import zipfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -37,6 +39,7 @@ from millrace.spark.archives import zip_package
 from millrace.spark.errors import SparkNotStartedError, launcher_said
 from millrace.spark.java import QUIET, JavaInfo, class_options, remember, require_java, user_cache
 from millrace.spark.sessions import own_jvm
+from millrace.spark.sessions.java_names import remember_names
 from millrace.spark.sessions.logs import (
     keep,
     log4j_configuration,
@@ -54,9 +57,10 @@ from millrace.spark.sessions.settings import (
     one_machine,
     one_process,
     secret_settings,
-    told_in_a_file,
+    settings_in_file,
 )
 from millrace.util.folders import make_private, new_folder
+from millrace.util.plugins import metadata_files
 from millrace.util.system import few_descriptors
 
 if TYPE_CHECKING:
@@ -216,7 +220,7 @@ def jvm_for(master: str, wishes: SessionWishes) -> SessionJvm:
 
     :raises JavaNotFoundError: before anything starts.
     """
-    begun = own_jvm.ahead()
+    begun = own_jvm.take_early_jvm()
     if begun is not None and SparkContext._gateway is not None:
         begun.jvm.end()
     elif begun is not None:
@@ -312,7 +316,7 @@ def make_session(wishes: SessionWishes) -> SparkSession:
     # Workers must run what this process runs; Spark would take any python3.
     python = configuration.get("spark.pyspark.python") or os.environ.get("PYSPARK_PYTHON") or sys.executable
     os.environ["PYSPARK_PYTHON"] = python
-    master = configuration.get(options.MASTER.key) or f"local[{max(wishes.parallelism, 1)}]"
+    master = options.MASTER.find(configuration) or f"local[{max(wishes.parallelism, 1)}]"
     look_without_imports()
     jvm = jvm_for(master, wishes)
     log_file = jvm.log_file
@@ -350,8 +354,10 @@ def _reach_jvm(gateway: JavaGateway | None, settings: Mapping[str, str]) -> None
     if gateway is not None:
         SparkContext._ensure_initialized(gateway=gateway)
     elif SparkContext._gateway is None:
-        with told_in_a_file(settings):
+        with settings_in_file(settings):
             SparkContext._ensure_initialized()
+    assert SparkContext._gateway is not None, "PySpark has just been initialized"
+    SparkContext._jvm = remember_names(SparkContext._gateway)
 
 
 def _not_started(log_file: str) -> SparkNotStartedError:
@@ -387,10 +393,15 @@ def _executor_settings(package: str | None, configuration: Mapping[str, str]) ->
 
 
 def _package_archive(log_file: str) -> str:
-    """Millrace itself as a zip file, for executors where it isn't installed."""
+    """Millrace itself as a zip file, for executors where it isn't installed: with its metadata, by which operators and
+    kinds of state are found."""
     package = os.path.dirname(os.path.abspath(millrace.__file__))
     name = os.path.basename(log_file).removesuffix(".log") + "-package.zip"
-    return zip_package(package, os.path.join(tempfile.gettempdir(), name), prefix="millrace")
+    target = zip_package(package, os.path.join(tempfile.gettempdir(), name), prefix="millrace")
+    with zipfile.ZipFile(target, "a", zipfile.ZIP_DEFLATED) as archive:
+        for file, text in metadata_files().items():
+            archive.writestr(file, text)
+    return target
 
 
 def _stop_quietly(session: SparkSession) -> None:

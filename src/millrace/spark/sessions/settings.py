@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from millrace.configuration import spark_settings as meant
-from millrace.datastream.dependencies import existing, is_flinks_and_missing
+from millrace.datastream.job_settings import existing, is_flinks_and_missing
 from millrace.spark import job_records
 from millrace.spark.sessions.logs import log4j_path
 from millrace.spark.standalone_daemons import SECRET, as_file, closed_pages
@@ -198,7 +198,7 @@ def _says(settings: Mapping[str, str], key: str) -> bool:
 
 
 @contextlib.contextmanager
-def told_in_a_file(settings: Mapping[str, str]) -> Iterator[None]:
+def settings_in_file(settings: Mapping[str, str]) -> Iterator[None]:
     """A launcher that starts inside finds the settings, on top of what the environment tells it already."""
     before = os.environ.get(_ARGUMENTS)
     words = shlex.split(before) if before else [_SHELL]

@@ -15,6 +15,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from millrace.relational.time_zones import standard_name
+from millrace.spark.sessions.java_names import java_class
 from millrace.spark.sessions.session import new_session
 
 _SEPARATOR = "\x1f"
@@ -51,8 +52,9 @@ def set_all(session: SparkSession, settings: Mapping[str, str]) -> None:
     :param settings: such as a session may set.
     """
     jvm: Any = session._jvm
-    properties = jvm.java.util.Properties()
-    properties.load(jvm.java.io.StringReader("\n".join(f"{_escaped(k)}={_escaped(v)}" for k, v in settings.items())))
+    properties = java_class(jvm, "java.util.Properties")()
+    text = "\n".join(f"{_escaped(key)}={_escaped(value)}" for key, value in settings.items())
+    properties.load(java_class(jvm, "java.io.StringReader")(text))
     session._jsparkSession.sessionState().conf().setConf(properties)
 
 

@@ -1,17 +1,22 @@
-"""The batch engine: plans become queries of Spark."""
+"""The batch engine: plans become queries of Spark; INSERTs can be packed with all that another process needs to run
+them.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from millrace.configuration.registry import tell_about
+from millrace.datastream.job_settings import Dependencies
 from millrace.datastream.settings import Submission, get_submitter
 from millrace.relational.functions.registry import Surroundings
-from millrace.relational.nodes import Rel, Scan, Sink, find
+from millrace.relational.nodes import Rel, Scan, Sink, StreamScan, find
+from millrace.relational.nodes.rel import walk
 from millrace.relational.rows import Rows
 from millrace.relational.rules.optimizer import optimise_batch
 from millrace.relational.rules.plan_text import plan_text
@@ -20,16 +25,14 @@ from millrace.spark.sessions.session import workplace
 from millrace.spark.sessions.settings import SessionWishes
 from millrace.spark.tables import execute
 from millrace.spark.tables.batch_job import BatchJobClient
-from millrace.spark.tables.execute import frame_of_table, scan_of_frame
-from millrace.spark.tables.nodes.leaves import unreadable
-from millrace.spark.tables.portable import PortableInserts, is_portable
+from millrace.spark.tables.execute import FrameSource, frame_of_table, scan_of_frame
+from millrace.spark.tables.nodes.forms import unreadable
 from millrace.spark.tables.steps.context import Context
 from millrace.table.planner import engine
-from millrace.table.planner.advice import NONE, optimised_section
-from millrace.table.planner.engine import GatheredStreams, computed, row_by_row
+from millrace.table.planner.engine import NONE, GatheredStreams, computed, optimised_section, row_by_row
+from millrace.table.sessions.session import ExplainDetail
 from millrace.table.sessions.table_info import forget_written
 from millrace.table.sessions.table_result import name_of_job, query_result, sink_result
-from millrace.table.sessions.table_settings import ExplainDetail
 from millrace.table.values.program_errors import problem
 
 if TYPE_CHECKING:
@@ -38,6 +41,65 @@ if TYPE_CHECKING:
     from millrace.datastream import DataStream
     from millrace.table.sessions.session import Session
     from millrace.table.sessions.table_result import TableResult
+
+
+# INSERTs for another process
+
+
+@dataclass(frozen=True)
+class PortableInserts:
+    """A ``Portable``: tables, views and functions of the session are part of the plans."""
+
+    sinks: tuple[Sink, ...]
+    job_id: str
+    name: str
+    zone: str
+    database: str
+    parallelism: int
+    configuration: Mapping[str, str] = field(repr=False)
+    dependencies: Dependencies
+    jars: tuple[str, ...] = ()
+
+    @staticmethod
+    def of(sinks: Sequence[Sink], name: str, session: Session) -> PortableInserts:
+        configuration = session.config.to_map()
+        tell_about(configuration)
+        streams = session.streams
+        return PortableInserts(
+            tuple(sinks),
+            next_id(uuid.uuid4().hex),
+            name,
+            session.zone,
+            session.catalogs.current_database,
+            streams.get_parallelism(),
+            {**streams._configuration.to_dict(), **configuration},
+            streams._dependencies,
+            tuple(streams._jars),
+        )
+
+    def start(self) -> BatchJobClient:
+        wishes = SessionWishes(self.parallelism, self.configuration, self.jars, computes=True)
+        context = execute.batch_context(
+            workplace(None, wishes).session,
+            self.zone,
+            self.configuration,
+            self.database,
+            needs=self.dependencies,
+            job_name=self.name,
+        )
+        return execute.start_inserts(self.sinks, replace(context, job_id=next_id(self.job_id)))
+
+
+def is_portable(plans: Sequence[Rel]) -> bool:
+    """Whether plans hold all that they read, or say where it is: DataStreams and frames are of this process."""
+    nodes = [node for plan in plans for node in walk(plan)]
+    return not any(
+        isinstance(node, StreamScan) or (isinstance(node, Scan) and isinstance(node.source, FrameSource))
+        for node in nodes
+    )
+
+
+# The engine
 
 TARGET = "execution.target"
 _NO_CHANGES = "in batch mode every operator gives insertions only"

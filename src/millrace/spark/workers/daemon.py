@@ -5,7 +5,7 @@ of importing pyarrow and Millrace by itself) and in memory. So is the keeper of 
 the keeper forks.
 
 Spark starts the daemon with its first Python task, which then waits until pandas, pyarrow and Millrace are imported. So
-a process is started together with the JVM (``spark/sessions/daemon_ahead.py``), imports them, and waits at a socket in
+a process is started together with the JVM (``spark/sessions/early_daemon.py``), imports them, and waits at a socket in
 the folder of its keeper. The command that Spark runs sends it its streams and its environment, stays as its place
 holder, and hands signals on. Where no process waits, or the one that does was started otherwise, the command becomes
 the daemon itself.
@@ -24,7 +24,7 @@ import sys
 import time
 from collections.abc import Callable
 
-from millrace.spark.sessions.daemon_ahead import VARIABLE
+from millrace.spark.sessions.early_daemon import VARIABLE
 from millrace.spark.workers import processes
 from millrace.util.folders import make_private
 from millrace.util.system import is_alive, started_at

@@ -15,6 +15,7 @@ from millrace.runtime.bases.epoch_protocol import Result, TaskSoFar
 from millrace.runtime.exchange.exchange import Packet
 from millrace.runtime.exchange.flow_writer import Credit, SenderMarks
 from millrace.runtime.storage import TaskId
+from millrace.spark.workers.frames import OwnerReport, Request
 
 # -- driver to owner ---------------------------------------------------------------------------------------------------
 
@@ -23,12 +24,14 @@ from millrace.runtime.storage import TaskId
 class Peers:
     """The first message: where all owners listen, in the order of their numbers."""
 
-    paths: tuple[str, ...]
+    places: tuple[str, ...]
     secret: bytes
     """secret of this set of connections: an owner that connects to another one has to show it"""
     ahead: int
     """parts of collected elements that a task may send before the program has taken any, while an epoch goes on; 0:
     none"""
+    lease_seconds: float = 0.0
+    """seconds that an owner goes on without a word from its driver; 0: as long as it takes"""
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,23 @@ class Taken:
     parts: int
 
 
+@dataclass(frozen=True)
+class Ask:
+    """What do the threads of the owner do? It answers with ``Told``."""
+
+    number: int
+    """no other question on this set of connections has it"""
+    request: Request
+
+
+# -- both ways ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Alive:
+    """A sign of life: sent each second where connections have a lease."""
+
+
 # -- owner to driver ---------------------------------------------------------------------------------------------------
 
 
@@ -71,7 +91,24 @@ class Taken:
 class Listening:
     """The first message of an owner: where it listens for other owners."""
 
-    path: str
+    place: str
+    """see ``Meeting.place``"""
+
+
+@dataclass(frozen=True)
+class Reached:
+    """The answer to ``Peers``: the owner has connected to the others, where that is not left for later."""
+
+    missed: tuple[str, ...] = ()
+    """a sentence for each owner that it cannot connect to"""
+
+
+@dataclass(frozen=True)
+class Told:
+    """The answer to ``Ask``."""
+
+    number: int
+    report: OwnerReport
 
 
 @dataclass(frozen=True)

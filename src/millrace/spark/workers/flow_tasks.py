@@ -1,4 +1,5 @@
-"""Threads of tasks in flow, each of which runs its task and waits for input, and the marks at the ends of epochs.
+"""The tasks of an owner in flow, whose turns come from the owner's loop or a thread of their own, and the marks at the
+ends of epochs.
 
 All marks of one sender travel together, and a task gets one mark for an edge when all senders of the edge have ended
 the epoch. Otherwise a thousand tasks would wake each other a thousand times.
@@ -7,9 +8,11 @@ the epoch. Otherwise a thousand tasks would wake each other a thousand times.
 from __future__ import annotations
 
 import contextlib
+import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextvars import copy_context
 from queue import Empty, SimpleQueue
 from time import perf_counter_ns
 
@@ -20,8 +23,12 @@ from millrace.runtime.storage import SnapshotFiles
 from millrace.runtime.tasks.flow import FlowError, Frame
 from millrace.runtime.tasks.flow_worker import FlowWorker
 from millrace.spark.workers import output
-from millrace.spark.workers.inspection import at_work
+from millrace.spark.workers.flow_loop import AT_ONCE, FlowLoop, Pace, take_turn
+from millrace.spark.workers.inspection import TurnedTask
+from millrace.spark.workers.lease import Lease
 from millrace.util.threads import JobThread
+
+logger = logging.getLogger(__name__)
 
 _Sender = tuple[int, int, int]
 """(edge, channel, run)"""
@@ -90,22 +97,26 @@ LONGEST_WAIT = 30.0
 """Seconds after which a waiting task shows that it does not hang."""
 
 
-class FlowTaskThread:
-    """One task of an owner.
+class FlowTaskRunner:
+    """One task of an owner: what other threads say to it, and its turns, which the owner's loop gives it or a thread of
+    its own.
 
+    :param loop: the loop of the owner.
     :param send: takes what the task sends, which belongs to it only until it returns.
     :param acknowledge: takes the acknowledgement of an epoch.
     :param printed: takes lines that the task has printed.
     :param collected: takes what the task has collected for the program.
     :param first: is called once an epoch, when the task has read its first record.
     :param wants_end: is called once an epoch, when a source of the task can't go on before the epoch has ended.
-    :param broken: takes what has gone wrong with the thread itself.
+    :param broken: takes what has gone wrong outside the task's own work.
     :param ahead: parts of what was collected that are given before they are taken.
+    :param lease: the task stops before its next piece when this is over; None: there is none.
     """
 
     def __init__(
         self,
         worker: FlowWorker,
+        loop: FlowLoop,
         send: Callable[[list[Frame]], None],
         acknowledge: Callable[[TaskAck], None],
         printed: Callable[[tuple[str, ...]], None],
@@ -114,8 +125,15 @@ class FlowTaskThread:
         wants_end: Callable[[], None],
         broken: Callable[[BaseException], None],
         ahead: int = 0,
+        lease: Lease | None = None,
     ) -> None:
         self.worker = worker
+        self.pace = Pace()
+        self.is_alone = self.is_ready = False
+        self.due: int | None = None
+        self.alarm: int | None = None
+        self._loop = loop
+        self._lease = lease or Lease(0)
         worker.call_soon = self._put
         self._send = send
         self._acknowledge = acknowledge
@@ -128,19 +146,21 @@ class FlowTaskThread:
         self._wants_end = wants_end
         self._broken = broken
         self._came: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        self._next: Callable[[], None] = _nothing
+        """a call that was taken out of ``_came`` already"""
         self._credits: deque[Credit] = deque()
         """credits from receivers; they wake the task only if it waits for them"""
         self._pressed = False
         """whether the task waits for credit"""
         self._stopped = False
-        self._has_read = self._has_asked = False
+        self._has_read = self._has_asked = self._has_acknowledged = False
         self._show_at = 0
         """when the task shows next what it has printed and collected (ns)"""
-        stage, partition = worker.task_id
-        self._thread = JobThread(target=self._run, name=f"millrace-task {stage}.{partition}", daemon=True)
-
-    def start(self) -> None:
-        self._thread.start()
+        self._context = copy_context()
+        """context variables of the task, whichever thread it runs on"""
+        self._turned = TurnedTask(worker.task_id, lambda: worker.progress)
+        self._thread: threading.Thread | None = None
+        """the thread of its own that it runs on, or has run on last"""
 
     # -- from other threads ----------------------------------------------------------------------------------------
 
@@ -188,25 +208,84 @@ class FlowTaskThread:
         self._put(_nothing)
 
     def join(self) -> None:
-        self._thread.join()
+        """Wait for the thread of its own, after ``stop``."""
+        if self._thread is not None:
+            self._thread.join()
+
+    def close(self) -> None:
+        """Close the task, which has no more turns. An error of its functions is only logged."""
+        self._turned.close()
+        try:
+            self._context.run(self.worker.close)
+        except Exception:
+            stage, partition = self.worker.task_id
+            logger.warning("task %d.%d could not be closed", stage, partition, exc_info=True)
 
     def _put(self, what: Callable[[], None]) -> None:
         self._came.put(what)
+        if not self.is_alone:
+            self._loop.wake(self)
 
-    # -- its own thread --------------------------------------------------------------------------------------------
+    # -- where it runs ---------------------------------------------------------------------------------------------
 
-    def _run(self) -> None:
+    def leave(self) -> None:
+        """Leave the loop for a new thread. Called by the loop, between two turns."""
+        self.is_alone = True
+        self._thread = JobThread(target=self.go_on, daemon=True)
+        self._thread.start()
+
+    def stay(self, thread: threading.Thread) -> None:
+        """Keep the thread of the loop, which is in a turn of this task."""
+        self.pace.is_slow = True
+        self._thread, self.is_alone = thread, True
+
+    def go_on(self) -> None:
+        """Run on this thread until the task is stopped, or has worked through an epoch without a slow step: then it
+        returns to the loop."""
+        stage, partition = self.worker.task_id
+        threading.current_thread().name = f"millrace-task {stage}.{partition}"
+        self._has_acknowledged = False
+        while not self._stopped and not self._lease.over:
+            if self._has_acknowledged:
+                self._has_acknowledged = False
+                if not self.pace.is_slow:
+                    self.is_alone = False
+                    self._loop.wake(self)  # also for what has come meanwhile
+                    return
+                self.pace.start()
+            if self.due != AT_ONCE:
+                self._wait()
+            take_turn(self)
+        self.close()
+
+    def _wait(self) -> None:
+        """Wait for the next call of another thread, or until something is due."""
+        seconds = LONGEST_WAIT if self.due is None else max(0.0, (self.due - perf_counter_ns()) / 1e9)
+        with contextlib.suppress(Empty):
+            self._next = self._came.get(timeout=seconds)
+
+    # -- a turn ----------------------------------------------------------------------------------------------------
+
+    def turn(self) -> int | None:
+        """Take what has come, and do one step. Returns when the next turn is due (ns); None: never."""
+        if self._stopped or self._lease.over:
+            return None
+        self._turned.begin()
         try:
-            with at_work(self.worker.task_id):
-                while not self._stopped:
-                    self._turn()
+            return self._context.run(self._turn)
         except BaseException as error:
+            self._stopped = True
             self._broken(error)
+            return None
         finally:
-            self.worker.close()
+            self._turned.end()
 
-    def _turn(self) -> None:
+    def _turn(self) -> int | None:
         worker = self.worker
+        if self.due != AT_ONCE:
+            worker.waited()
+        call, self._next = self._next, _nothing
+        call()
         while not self._came.empty():
             self._came.get()()
         self._pressed = False
@@ -220,10 +299,13 @@ class FlowTaskThread:
         at_rest = not done.more and self._came.empty()
         now = perf_counter_ns()
         shown = (at_rest or now >= self._show_at) and self._show(now)
-        if at_rest and not shown:
-            self._pressed = done.pressed
-            if not (self._pressed and self._credits):
-                self._wait(done.until)
+        if shown or not at_rest:
+            return AT_ONCE
+        self._pressed = done.pressed
+        if self._pressed and self._credits:
+            return AT_ONCE
+        latest = now + int(LONGEST_WAIT * 1e9)
+        return latest if done.until is None else min(done.until, latest)
 
     def _show(self, now: int) -> bool:
         """Send printed lines and, if there is credit, collected elements; returns whether elements were sent."""
@@ -238,18 +320,6 @@ class FlowTaskThread:
 
     def _taken(self, parts: int) -> None:
         self._untaken -= parts
-
-    def _wait(self, until: int | None) -> None:
-        """Wait for the next call from another thread.
-
-        :param until: ns; None: the call need not come soon.
-        """
-        seconds = LONGEST_WAIT
-        if until is not None:
-            seconds = min(seconds, max(0.0, (until - perf_counter_ns()) / 1e9))
-        with contextlib.suppress(Empty):
-            self._came.get(timeout=seconds)()
-        self.worker.waited()
 
     def _begin(
         self,
@@ -268,6 +338,7 @@ class FlowTaskThread:
             ack, worker.ack = worker.ack, None
             output.end_run(last=False)
             self._acknowledge(ack)
+            self._has_acknowledged = True
         if not self._has_read and worker.has_read:
             self._has_read = True
             self._first()

@@ -11,14 +11,29 @@ import pickle
 import socket
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
+
+from millrace.runtime.bases.epoch_protocol import SavedSubtask
+from millrace.runtime.coordination.snapshot import OperatorPlace, TaskFiles, WholeFile
+from millrace.spark.workers.encryption import Certificate, Link
 
 _HEAD = struct.Struct(">I")
 MAX_FILES = 4
 
 TaskId = tuple[int, int]
 """(stage, partition)"""
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where a job's driver waits for its tasks."""
+
+    host: str
+    port: int
+    secret: bytes = field(repr=False)
+    tls: Certificate | None = field(default=None, repr=False)
+    """what both ends show each other; None: the connection is not encrypted"""
 
 
 @dataclass(frozen=True)
@@ -188,18 +203,19 @@ class Call:
 
 @dataclass(frozen=True)
 class Stay:
-    """A task that waits for its orders: the open file beside it is a connection to the driver, over which they come."""
+    """A task that connects to the driver and waits for its orders."""
 
     job: str
     """digest of the bytes of the shipped job"""
     task: TaskId
     spark_files: str
     """the folder that Spark downloads into"""
+    address: Address
 
 
 @dataclass(frozen=True)
 class Join:
-    """An owner of a job in flow: the open file beside it is its connection to the driver."""
+    """An owner of a job in flow, which connects to the driver."""
 
     job: str
     """digest of the bytes of the shipped job"""
@@ -207,6 +223,11 @@ class Join:
     """number of the owner, from 0"""
     spark_files: str
     """the folder that Spark downloads into"""
+    address: Address
+    host: str = ""
+    """this machine, as owners on other machines reach it; empty: all owners are on this machine"""
+    ports: tuple[int, ...] = ()
+    """the ports to listen at for other owners, in the order to try; 0: any free one"""
 
 
 @dataclass(frozen=True)
@@ -239,6 +260,13 @@ class Begun:
 
 
 @dataclass(frozen=True)
+class Unreached:
+    """The owner has not reached the job's driver."""
+
+    text: str
+
+
+@dataclass(frozen=True)
 class Shipped:
     """The job's bytes, and what the worker imports from."""
 
@@ -262,10 +290,43 @@ class Failed:
     """whether a part of the run's data has been written already"""
 
 
-def send(connection: socket.socket, message: Any, files: Sequence[int] = ()) -> None:
+@dataclass(frozen=True)
+class MergedJob:
+    """The job whose whole states a process makes from files; the first message that it gets."""
+
+    shipped: bytes
+    spark_directory: str
+    """the folder that Spark downloads into on this machine"""
+
+
+@dataclass(frozen=True)
+class Merge:
+    """A whole state, or a part of a savepoint, to make from the files of a task."""
+
+    number: int
+    task: TaskId
+    files: TaskFiles
+    places: tuple[OperatorPlace, ...] = ()
+    """the operators of the task; for a savepoint"""
+    savepoint: str | None = None
+    """the folder of the savepoint; None: make a whole state"""
+
+
+@dataclass(frozen=True)
+class Merged:
+    """What was made for a ``Merge``."""
+
+    number: int
+    made: WholeFile | tuple[SavedSubtask, ...] | None
+    error: str | None = None
+    """why nothing was made"""
+
+
+def send(connection: Link, message: Any, files: Sequence[int] = ()) -> None:
     content = pickle.dumps(message, protocol=5)
     head = _HEAD.pack(len(content))
     if files:
+        assert isinstance(connection, socket.socket)
         sent = socket.send_fds(connection, [head], list(files))
         assert sent == len(head), "a socket that takes no 4 bytes"
         connection.sendall(content)
@@ -273,17 +334,20 @@ def send(connection: socket.socket, message: Any, files: Sequence[int] = ()) -> 
         connection.sendall(head + content)
 
 
-def receive(connection: socket.socket) -> tuple[Any, list[int]]:
-    """A message and the files that came with it.
+def receive(connection: Link) -> tuple[Any, list[int]]:
+    """A message and the files that came with it; files come only through sockets of this machine.
 
     :raises EOFError: the other end is gone.
     """
-    head, files, _, _ = socket.recv_fds(connection, _HEAD.size, MAX_FILES)
+    head = b""
+    files: list[int] = []
+    if isinstance(connection, socket.socket) and connection.family == socket.AF_UNIX:
+        head, files, _, _ = socket.recv_fds(connection, _HEAD.size, MAX_FILES)
     (length,) = _HEAD.unpack(head + exactly(connection, _HEAD.size - len(head)))
     return pickle.loads(exactly(connection, length)), files
 
 
-def exactly(connection: socket.socket, length: int) -> bytes:
+def exactly(connection: Link, length: int) -> bytes:
     """Read exactly ``length`` bytes. Raises ``EOFError`` if the other end closes the connection before."""
     parts = []
     while length:

@@ -13,7 +13,7 @@ import re
 import socket
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from functools import lru_cache
@@ -120,13 +120,68 @@ def at_work(task: TaskId) -> Iterator[None]:
         waiting.rests()
 
 
+def task_here() -> TaskId | None:
+    """The task that this thread runs at this moment; None: none."""
+    thread = _threads.get(threading.get_ident())
+    return None if thread is None else thread.label
+
+
+_turned: dict[int, TurnedTask] = {}
+"""identity -> a task that runs in turns"""
+
+
+class TurnedTask:
+    """A task that runs in turns, on one thread or another. Between its turns it waits, at no place.
+
+    :param progress: returns the progress of the task; None: it has none yet.
+    """
+
+    def __init__(self, task: TaskId, progress: Callable[[], waiting.Progress | None]) -> None:
+        self.task = task
+        self._progress = progress
+        self.thread = 0
+        """identifier of the thread that it has a turn on; 0: none"""
+        _turned[id(self)] = self
+
+    def begin(self) -> None:
+        """A turn begins on this thread."""
+        self.thread = ident = threading.get_ident()
+        _threads[ident] = Thread(self.task, threading.get_native_id())
+
+    def end(self) -> None:
+        """The turn has ended."""
+        _threads.pop(self.thread, None)
+        self.thread = 0
+
+    def close(self) -> None:
+        """The task is over."""
+        _turned.pop(id(self), None)
+
+    def position(self, with_stack: bool) -> TaskPosition:
+        """Where the task is at this moment."""
+        progress, thread = self._progress(), self.thread
+        place = place_in(thread, _is_ours) if thread else 0
+        at = waiting.Position(0) if progress is None else progress.position()
+        return TaskPosition(self.task, at.steps, place, *at[1:], stack=stack(thread) if with_stack and thread else "")
+
+
+def _positions(with_stack: bool) -> Iterator[TaskPosition]:
+    turned = list(_turned.values())
+    on_threads = {each.thread for each in turned}
+    for ident, thread in list(_threads.items()):
+        if ident not in on_threads:
+            yield _position(ident, thread.label, with_stack)
+    for each in turned:
+        yield each.position(with_stack)
+
+
 def tell(request: Request) -> OwnerReport:
     """What this process knows of its threads; sampling takes as long as it is to take."""
     worker = worker_report()
     if isinstance(request, Stacks):
         return OwnerReport(worker.host, worker.executor, worker.pid, stacks=tuple((s.name, s.text) for s in stacks()))
     if isinstance(request, Positions):
-        positions = tuple(_position(ident, thread.label, request.stacks) for ident, thread in list(_threads.items()))
+        positions = tuple(_positions(request.stacks))
         return OwnerReport(worker.host, worker.executor, worker.pid, positions=positions)
     wanted = frozenset(request.tasks)
     found = sample(lambda: _running(wanted), request.seconds, request.hertz, _is_below_tasks)

@@ -95,12 +95,12 @@ def _text(order: EpochOrder, where: Any) -> str:
 
 
 def _packed(own: TaskOrder) -> bytes:
-    return dumps((own.base, own.whole, own.ran, own.compact, own.sources or None))
+    return dumps((own.base, own.whole, own.stored, own.ran, own.compact, own.from_files, own.sources or None))
 
 
 def _unpacked(piece: Any) -> TaskOrder:
-    base, whole, ran, compact, sources = pickle.loads(piece)
-    return TaskOrder(base, whole, ran, compact, sources or {})
+    base, whole, stored, ran, compact, from_files, sources = pickle.loads(piece)
+    return TaskOrder(base, whole, stored, ran, compact, from_files, sources or {})
 
 
 def _file(pieces: Sequence[bytes]) -> Iterator[bytes]:

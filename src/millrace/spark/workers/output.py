@@ -20,6 +20,8 @@ from typing import Any, TextIO
 from millrace.runtime.bases.operator import Operator
 from millrace.spark.sessions.logs import keep
 from millrace.spark.workers import processes
+from millrace.spark.workers.frames import TaskId
+from millrace.spark.workers.inspection import task_here
 from millrace.spark.workers.shipping import Output
 from millrace.util.folders import make_private
 
@@ -132,17 +134,17 @@ class ForwardedStream:
     def __init__(self, stream: TextIO, tell: Callable[[str, str], None]) -> None:
         self._stream = stream
         self._tell = tell
-        self._begun: dict[int, str] = {}
-        """thread -> the line that it has begun"""
+        self._begun: dict[TaskId | int, str] = {}
+        """task, or thread that runs none -> the line that it has begun"""
 
     def write(self, text: str) -> int:
         written = self._stream.write(text)
-        thread = threading.get_ident()
-        *lines, rest = (self._begun.pop(thread, "") + text).split("\n")
+        writer = task_here() or threading.get_ident()
+        *lines, rest = (self._begun.pop(writer, "") + text).split("\n")
         if len(rest) > _LONGEST:  # what never ends would grow for ever
             lines, rest = [*lines, rest], ""
         if rest:
-            self._begun[thread] = rest
+            self._begun[writer] = rest
         for line in lines:
             if line:
                 self._tell(speaker(), line)
@@ -153,8 +155,8 @@ class ForwardedStream:
             self.write(line)
 
     def end_line(self) -> None:
-        """Send the line that this thread has begun as if it had ended."""
-        if rest := self._begun.pop(threading.get_ident(), ""):
+        """Send the line that this task or thread has begun as if it had ended."""
+        if rest := self._begun.pop(task_here() or threading.get_ident(), ""):
             self._tell("", rest)
 
     def __getattr__(self, name: str) -> Any:
@@ -199,7 +201,7 @@ def follow(output: Output) -> None:
 
 
 def end_run(last: bool) -> None:
-    """A run of a task has ended on this thread: send the line that it has begun. After the ``last`` run, send the
+    """A run of a task has ended on this thread: send the line that the task has begun. After the ``last`` run, send the
     numbers of left-out lines at once."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, ForwardedStream):

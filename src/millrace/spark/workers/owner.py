@@ -19,7 +19,7 @@ import threading
 import time
 from typing import Any
 
-from millrace.runtime.failure import full_traceback
+from millrace.runtime.failure import describe, full_traceback
 from millrace.spark.workers import shipping
 from millrace.spark.workers.frames import (
     ENDED,
@@ -36,6 +36,7 @@ from millrace.spark.workers.frames import (
     Request,
     Shipped,
     Stay,
+    Unreached,
     Watched,
     receive,
     send,
@@ -44,6 +45,7 @@ from millrace.spark.workers.inspection import tell
 from millrace.spark.workers.pipe import BatchWriter, ExactReader, read_batches
 from millrace.spark.workers.processes import own_modules
 from millrace.spark.workers.running_tasks import Running, stay
+from millrace.spark.workers.stage import connect, connect_owner
 from millrace.util.system import this_machine
 from millrace.util.threads import JobThread
 
@@ -112,7 +114,7 @@ def serve(control: socket.socket, job_id: str, keeper: str) -> None:
 
 def _run(connection: socket.socket, control: socket.socket, number: int, running: Running) -> None:
     with connection:
-        answer: Done | Failed | None = None
+        answer: Done | Failed | Unreached | None = None
         try:
             answer = _serve(connection, running)
         finally:
@@ -148,14 +150,13 @@ def _tell_end(control: socket.socket, number: int) -> None:
         os._exit(0)  # the keeper is gone
 
 
-def _serve(connection: socket.socket, running: Running) -> Done | Failed | None:
+def _serve(connection: socket.socket, running: Running) -> Done | Failed | Unreached | None:
     """Serve one run and return the answer to the worker; None if the worker was killed, so that the answer has no
     reader."""
-    file = -1
+    files: list[int] = []
     try:
         call, files = receive(connection)
         assert isinstance(call, (Call, Stay, Join))
-        (file,) = files
         if not running.knows(call.job):
             send(connection, NeedJob())
             shipped, _ = receive(connection)
@@ -164,20 +165,28 @@ def _serve(connection: socket.socket, running: Running) -> Done | Failed | None:
                 _take(call, shipped, running)
             except Exception as error:
                 return Failed(full_traceback(error), begun=False)
-        send(connection, Begun())
-        if isinstance(call, Stay):
-            stay(call, file, running)
-            return Done()
-        if isinstance(call, Join):
-            from millrace.spark.workers.flow_owner import flow
+        if isinstance(call, Call):
+            (file,) = files
+            send(connection, Begun())
+            return _work(call, file, running)
+        try:
+            to = call.address
+            driver = connect(to, call.task) if isinstance(call, Stay) else connect_owner(to, call.owner)
+        except OSError as error:
+            return Unreached(f"{to.host}:{to.port}: {describe(error)}")
+        with contextlib.closing(driver):
+            send(connection, Begun())
+            if isinstance(call, Stay):
+                stay(call, driver, running)
+            else:
+                from millrace.spark.workers.flow_owner import flow
 
-            flow(call, file, running)
-            return Done()
-        return _work(call, file, running)
+                flow(call, driver, running)
+        return Done()
     except (EOFError, OSError):
         return None
     finally:
-        if file >= 0:
+        for file in files:
             os.close(file)
 
 

@@ -18,7 +18,7 @@ import struct
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from io import BufferedReader
@@ -27,7 +27,19 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 
 from millrace.spark.workers import processes
-from millrace.spark.workers.frames import Call, Failed, Forget, Greeting, Join, NeedJob, Shipped, Stay, receive, send
+from millrace.spark.workers.frames import (
+    Call,
+    Failed,
+    Forget,
+    Greeting,
+    Join,
+    NeedJob,
+    Shipped,
+    Stay,
+    Unreached,
+    receive,
+    send,
+)
 from millrace.util.threads import JobThread
 
 # The connection to the JVM
@@ -201,6 +213,10 @@ class OwnerLostError(Exception):
         self.begun = begun
 
 
+class DriverUnreachedError(OwnerLostError):
+    """An owner has not reached its driver: that listens elsewhere by now, cannot be reached, or is another one."""
+
+
 def run_in_owner(
     greeting: Greeting, call: Call, payload: bytes, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
@@ -217,19 +233,18 @@ def run_in_owner(
             _handed_over(connection, call, payload, files)
 
 
-def begin_stay(greeting: Greeting, stay: Stay | Join, payload: bytes, link: socket.socket) -> socket.socket:
-    """Let the owner of a task take its orders from a connection to the driver, for as long as that is open; here it is
-    closed. ``end_stay`` waits for the end at what this returns.
+def begin_stay(greeting: Greeting, stay: Stay | Join, payload: bytes) -> socket.socket:
+    """Let the owner of a task connect to the driver and take orders from it, for as long as the driver wants.
+    ``end_stay`` waits for the end at what this returns.
 
-    :raises OwnerLostError: the owner died, or refused.
+    :raises OwnerLostError: the owner died, refused, or has not reached the driver (``DriverUnreachedError``).
     """
     connection = connect(greeting)
     try:
-        _begin(connection, stay, payload, link.fileno())
+        _begin(connection, stay, payload)
     except BaseException:
         connection.close()
         raise
-    link.close()
     return connection
 
 
@@ -246,7 +261,7 @@ def _handed_over(connection: socket.socket, call: Call, payload: bytes, files: W
     infile, outfile = files
     outfile.flush()
     prefix = infile.peek()
-    _begin(connection, replace(call, prefix=bytes(prefix), wrapped=True), payload, infile.fileno())
+    _begin(connection, replace(call, prefix=bytes(prefix), wrapped=True), payload, (infile.fileno(),))
     try:
         done = _answer(connection)
     except OwnerLostError as error:
@@ -262,7 +277,7 @@ def _piped(
     ours, theirs = socket.socketpair()
     with ours:
         with theirs:
-            _begin(connection, replace(call, wrapped=False), payload, theirs.fileno())
+            _begin(connection, replace(call, wrapped=False), payload, (theirs.fileno(),))
         failure: list[BaseException] = []
         sender = JobThread(target=_send_all, args=(batches, ours, failure), daemon=True)
         sender.start()
@@ -296,21 +311,23 @@ def _send_all(batches: Iterable[pa.RecordBatch], connection: socket.socket, fail
             connection.shutdown(socket.SHUT_WR)
 
 
-def _begin(connection: socket.socket, call: Call | Stay | Join, payload: bytes, file: int) -> None:
-    send(connection, call, [file])
+def _begin(connection: socket.socket, call: Call | Stay | Join, payload: bytes, files: Sequence[int] = ()) -> None:
+    send(connection, call, files)
     if isinstance(_answer(connection), NeedJob):
         send(connection, Shipped(payload, tuple(sys.path)))
         _answer(connection)
 
 
 def _answer(connection: socket.socket) -> Any:
-    """Receive the owner's next answer; raises ``OwnerLostError`` if the run has failed."""
+    """Receive the owner's next answer; raises ``OwnerLostError`` if the run has failed or cannot be made."""
     try:
         message, _ = receive(connection)
     except (EOFError, ConnectionError):
         raise OwnerLostError("the process that this task lives in has ended", begun=True) from None
     if isinstance(message, Failed):
         raise OwnerLostError(message.text, message.begun)
+    if isinstance(message, Unreached):
+        raise DriverUnreachedError(message.text)
     return message
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from millrace.common.files import store_settings
-from millrace.datastream.dependencies import Dependencies, Requirements
+from millrace.datastream.job_settings import Dependencies, Requirements
 from millrace.spark.java import user_cache
 from millrace.spark.sessions.session import Workplace
 from millrace.spark.workers.shipping import SPARK, Shipping, WorkerSurroundings

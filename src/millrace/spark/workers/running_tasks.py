@@ -8,8 +8,6 @@ whose timers are due by the clock.
 from __future__ import annotations
 
 import gc
-import os
-import socket
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
@@ -29,6 +27,7 @@ from millrace.runtime.failure import full_traceback
 from millrace.runtime.storage import TaskId
 from millrace.runtime.tasks.worker import JOBS, TaskCache, run_task
 from millrace.spark.workers import orders, output
+from millrace.spark.workers.encryption import Link
 from millrace.spark.workers.frames import Done, Failed, Order, Part, Run, Stay, receive, send
 from millrace.spark.workers.inspection import at_work, worker_report
 from millrace.spark.workers.orders import Finishing
@@ -90,7 +89,7 @@ class Running:
         self._cache = TaskCache(process)
         Alarm(self._cache, now_millis)
         self._jobs: dict[str, ShippedJob] = {}
-        self._introduced: set[str] = set()
+        self.introduced: set[str] = set()
         """digests of the shipped jobs whose drivers know this process"""
         self._prepared = ""
         self._lock = threading.Lock()
@@ -107,7 +106,7 @@ class Running:
         while len(self._jobs) > JOBS:
             old = next(iter(self._jobs))
             del self._jobs[old]
-            self._introduced.discard(old)
+            self.introduced.discard(old)
 
     def prepared(self, job: str) -> ShippedJob:
         """Return the shipped job with the digest ``job``, after making this process able to run it."""
@@ -161,7 +160,7 @@ class Running:
             worker_report,
             Finishing(folder, order.epoch),
         )
-        if shipped.token is not None and job not in self._introduced:
+        if shipped.token is not None and job not in self.introduced:
             sent = self._introduce(job, run.task, first_write(folder, shipped.token), sent)
         if order.attempt == 0 and run.before < shipped.retries:
             sent = failing_alone(sent, run.task)
@@ -179,7 +178,7 @@ class Running:
                 ack = replace(TaskAck.decode(packet.payload), first_write=written)
                 packet = packet._replace(payload=ack.encode())
             yield packet
-        self._introduced.add(job)
+        self.introduced.add(job)
 
 
 def _consume(batches: Iterable[pa.RecordBatch]) -> Iterator[Packet]:
@@ -200,22 +199,21 @@ def _batch(packets: list[Packet]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
 
 
-def stay(call: Stay, file: int, running: Running) -> None:
+def stay(call: Stay, driver: Link, running: Running) -> None:
     """Serve the orders of a task until the driver closes the connection.
 
-    :param file: the connection; it stays open here.
+    :param driver: that connection.
     """
-    with socket.socket(fileno=os.dup(file)) as link:
-        while True:
-            try:
-                order, _ = receive(link)
-                assert isinstance(order, Order)
-                _run(call, order, link, running)
-            except (EOFError, OSError):
-                return  # the driver knows why
+    while True:
+        try:
+            order, _ = receive(driver)
+            assert isinstance(order, Order)
+            _run(call, order, driver, running)
+        except (EOFError, OSError):
+            return  # the driver knows why
 
 
-def _run(call: Stay, order: Order, link: socket.socket, running: Running) -> None:
+def _run(call: Stay, order: Order, link: Link, running: Running) -> None:
     """Serve one order. Errors of the run become an answer; only an error of the connection is raised, as
     ``OSError``."""
     groups = running.run_packets(call.job, Run(call.task, order.run, 0), order.text, order.packets)

@@ -23,10 +23,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from millrace.activate import activate
-from millrace.common.config_values import to_int
+from millrace.common.configuration import to_int
 from millrace.common.files import store_settings
 from millrace.configuration.own_options import OUTPUT_LEVEL, OUTPUT_LINES, default_of
-from millrace.datastream.dependencies import import_path
+from millrace.datastream.job_settings import import_path
 from millrace.graph.serialize import pickles
 from millrace.runtime.operators.job_graph import JobGraph
 from millrace.spark.archives import unpack, zip_modules

@@ -3,9 +3,9 @@ flow.
 
 ``StageFunction`` (of ``mapInArrow``) finds the process that the task lives in. ``ResidentTask`` belongs to the job of
 Spark that stays: each of its tasks holds a core for one subtask of every stage. ``OwnerPlacement`` starts the owners of
-a job in flow and ends at once. The tasks of the last two connect to the driver; ``connect`` and ``admit`` prove to both
-ends that they belong to one job. The secret for that travels with the function, as all of the job does, and never over
-the connection itself.
+a job in flow and ends at once. The owners of the last two connect to the driver; ``connect`` and ``admit`` prove to
+both ends that they belong to one job. The secret for that travels with the function, as all of the job does, and never
+over the connection itself. Where Spark encrypts its connections, this one is encrypted, too.
 
 Imports little: on a session of the user's own every Python worker imports this module by itself.
 """
@@ -16,14 +16,16 @@ import hmac
 import secrets
 import socket
 import struct
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from millrace.spark.workers.frames import Call, Greeting, Join, Run, Stay, TaskId, exactly
-from millrace.spark.workers.pipe import begin_stay, end_stay, forget, run_in_owner
+from millrace.spark.workers.encryption import Link, TwoWay, encrypted
+from millrace.spark.workers.frames import Address, Call, Greeting, Join, Run, Stay, TaskId, exactly
+from millrace.spark.workers.pipe import DriverUnreachedError, begin_stay, end_stay, forget, run_in_owner
 
 # Proof that both ends belong to one job
 
@@ -38,22 +40,14 @@ class NotProvedError(ConnectionError):
     """The other end of a connection has not proved that it knows the job's secret."""
 
 
-@dataclass(frozen=True)
-class Address:
-    """Where a job's driver waits for its tasks."""
-
-    host: str
-    port: int
-    secret: bytes = field(repr=False)
-
-
 def connect(address: Address, task: TaskId) -> socket.socket:
-    """A connection to the driver, for a task.
+    """A connection to the driver, for a task; encrypted if the address has a certificate.
 
-    :raises OSError: nobody is there, or it is not the driver (``NotProvedError``).
+    :raises OSError: nothing listens there, or it is not the driver (``NotProvedError``).
     """
     link = socket.create_connection((address.host, address.port), SECONDS)
     try:
+        link = encrypted(link, address.tls, server=False)
         hello = secrets.token_bytes(_NONCE) + _TASK.pack(*task)
         link.sendall(hello)
         challenge, proof = exactly(link, _NONCE), exactly(link, _PROOF)
@@ -68,6 +62,25 @@ def connect(address: Address, task: TaskId) -> socket.socket:
         raise
     settle(link)
     return link
+
+
+DOWN, UP = range(2)
+"""In place of the stage of a task, for the connections of an owner: what goes to it, what comes from it."""
+
+
+def connect_owner(address: Address, owner: int) -> Link:
+    """A connection of an owner to the driver, for one thread that receives and others that send.
+
+    :raises OSError: see ``connect``.
+    """
+    down = connect(address, (DOWN, owner))
+    if address.tls is None:
+        return down
+    try:
+        return TwoWay(down, connect(address, (UP, owner)))
+    except BaseException:
+        down.close()
+        raise
 
 
 def admit(link: socket.socket, secret: bytes) -> TaskId:
@@ -194,19 +207,17 @@ class ResidentTask:
     def hold(self, partition: int, spark_files: str) -> None:
         """Hold the place of one subtask until the driver ends that.
 
-        :raises OSError: nobody is at the driver's address, or not this job's driver.
-        :raises OwnerLostError: a process in which it lives has ended, or refused.
+        :raises OwnerLostError: a process in which it lives has ended, or has not reached this job's driver.
         """
         with ExitStack() as open_ones:
             stays = []
             for stage, width in enumerate(self.partitions):
                 if partition < width:
                     task, owners = (stage, partition), self.owners
-                    link = open_ones.enter_context(connect(self.address, task))
                     times = owners.idle_seconds, owners.cancel_seconds
                     greeting = Greeting(self.job_id, task, self.epoch, owners.most, *times, stays=True)
-                    stay = begin_stay(greeting, Stay(self.digest, task, spark_files), self.payload, link)
-                    stays.append(open_ones.enter_context(stay))
+                    call = Stay(self.digest, task, spark_files, self.address)
+                    stays.append(open_ones.enter_context(begin_stay(greeting, call, self.payload)))
             for stay in stays:
                 end_stay(stay)
 
@@ -217,11 +228,12 @@ STAGE = 2**31 - 1
 
 @dataclass(frozen=True)
 class OwnerPlacement:
-    """A function for ``mapInArrow``, of one task: starts ``owners`` owners on its machine, and connects them with the
-    driver."""
+    """A function for ``mapInArrow`` that starts owners of a job on the machine of its task, and connects them with the
+    driver. ``LocalOwners`` and ``HeldOwners`` say which ones, and when the task ends."""
 
     job_id: str
     owners: int
+    """number of all owners of the job"""
     epoch: int
     """the first epoch that the owners run"""
     address: Address
@@ -232,25 +244,77 @@ class OwnerPlacement:
     staying: Owners
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        from pyspark import SparkFiles
-
         for _ in batches:
             pass  # a row, so that Spark runs this
-        self.place(SparkFiles.getRootDirectory())
+        self.place()
         yield from ()
 
-    def place(self, spark_files: str) -> None:
-        """Start the owners, each with its connection.
+    def place(self) -> None:
+        """Start the owners of this task, each with its connection.
 
-        :raises OSError: the driver of this job does not listen at its address.
-        :raises OwnerLostError: an owner has refused.
+        :raises OwnerLostError: an owner has refused, or has not reached this job's driver.
         """
+        raise NotImplementedError
+
+    def start(self, number: int, spark_files: str, host: str = "", ports: tuple[int, ...] = ()) -> socket.socket:
+        """Start one owner; returns the connection to it, at which its end is seen. See ``place`` for the errors."""
+        times = self.staying.idle_seconds, self.staying.cancel_seconds
+        greeting = Greeting(self.job_id, (STAGE, number), self.epoch, self.owners, *times, stays=True)
+        return begin_stay(greeting, Join(self.digest, number, spark_files, self.address, host, ports), self.payload)
+
+
+@dataclass(frozen=True)
+class LocalOwners(OwnerPlacement):
+    """All owners on one machine, by one task that ends at once: owners go on after it has closed its connections."""
+
+    def place(self) -> None:
+        from pyspark import SparkFiles
+
         with ExitStack() as connections:
             for number in range(self.owners):
-                link = connections.enter_context(connect(self.address, (0, number)))
-                times = self.staying.idle_seconds, self.staying.cancel_seconds
-                greeting = Greeting(self.job_id, (STAGE, number), self.epoch, self.owners, *times, stays=True)
-                # The owner goes on after this task has closed its connection.
-                connections.enter_context(
-                    begin_stay(greeting, Join(self.digest, number, spark_files), self.payload, link)
-                )
+                connections.enter_context(self.start(number, SparkFiles.getRootDirectory()))
+
+
+@dataclass(frozen=True)
+class HeldOwners(OwnerPlacement):
+    """Owners on a cluster, by tasks of a barrier stage that hold their cores as long as the owners work; see ``spread``
+    for which task has which owners."""
+
+    ports: tuple[int, ...]
+    """where owners listen for each other, see ``Join``"""
+
+    def place(self) -> None:
+        from pyspark import BarrierTaskContext, SparkFiles
+
+        context = BarrierTaskContext.get()
+        part = context.partitionId()
+        executors = [info.address for info in context.getTaskInfos()]
+        host = executors[part].rpartition(":")[0]
+        with ExitStack() as connections:
+            links = []
+            for number in spread(self.owners, executors)[part]:
+                try:
+                    links.append(self.start(number, SparkFiles.getRootDirectory(), host, self.ports))
+                except DriverUnreachedError as error:
+                    # Spark repeats a stage that has failed, and the driver listens elsewhere by then. A driver that
+                    # cannot be reached at all says so itself.
+                    print(f"millrace: the driver is not there: {error}")
+                    return
+                connections.enter_context(links[-1])
+            for link in links:
+                end_stay(link)
+
+
+def spread(owners: int, executors: Sequence[str]) -> list[list[int]]:
+    """Divide the numbers of owners among the tasks that hold cores: each task has one, and more of them go where the
+    fewest owners are.
+
+    :param executors: the executor of each task, at most as many as owners.
+    """
+    found: list[list[int]] = [[number] for number in range(len(executors))]
+    load = Counter(executors)
+    for number in range(len(executors), owners):
+        task = min(range(len(executors)), key=lambda each: (load[executors[each]], len(found[each])))
+        found[task].append(number)
+        load[executors[task]] += 1
+    return found

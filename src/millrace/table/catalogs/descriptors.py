@@ -6,9 +6,8 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from millrace.common import config_values
-from millrace.common.config_options import ConfigOption
-from millrace.table.catalogs.schema import Schema
+from millrace.common.configuration import ConfigOption, to_text
+from millrace.table.catalogs.objects import Schema
 from millrace.table.values.program_errors import problem
 from millrace.util.secrets import mask_options
 
@@ -36,7 +35,7 @@ class OptionsBuilder:
     def option(self: _B, key: str | ConfigOption[Any], value: Any) -> _B:
         """Set an option of WITH."""
         name = key.key if isinstance(key, ConfigOption) else key
-        self._options[name] = config_values.to_text(value)
+        self._options[name] = to_text(value)
         return self
 
 

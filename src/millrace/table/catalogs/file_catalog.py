@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
 
-from millrace.table.catalogs import memory_catalog
-from millrace.table.catalogs.memory_catalog import KeptCatalog, Shelf
+from millrace.table.catalogs import catalog
+from millrace.table.catalogs.catalog import DEFAULT_DATABASE, Catalog, CatalogStore, CatalogType, StoredCatalog, needed
 from millrace.table.catalogs.objects import (
     CatalogBaseTable,
     CatalogColumnStatistics,
@@ -18,8 +19,12 @@ from millrace.table.catalogs.objects import (
     CatalogModel,
     CatalogPartition,
     CatalogTableStatistics,
+    Declared,
+    DeclaredDistribution,
+    DeclaredKey,
+    DeclaredWatermark,
+    Schema,
 )
-from millrace.table.catalogs.schema import Declared, DeclaredDistribution, DeclaredKey, DeclaredWatermark, Schema
 from millrace.table.expression_methods.expression import Expression
 from millrace.table.sql import nodes
 from millrace.table.values.data_types import data_type_of
@@ -52,17 +57,17 @@ def to_json(value: Any) -> dict[str, Any]:
 
 def from_json(kind: str, data: dict[str, Any]) -> Any:
     comment = data.get("comment")
-    if kind == memory_catalog.DATABASE:
+    if kind == catalog.DATABASE:
         return CatalogDatabase(data["properties"], comment)
-    if kind == memory_catalog.PARTITION:
+    if kind == catalog.PARTITION:
         return CatalogPartition(data["properties"], comment)
-    if kind == memory_catalog.FUNCTION:
+    if kind == catalog.FUNCTION:
         return CatalogFunction(data["class"], data["language"], comment)
-    if kind == memory_catalog.TABLE_STATISTICS:
+    if kind == catalog.TABLE_STATISTICS:
         return CatalogTableStatistics(**data)
-    if kind == memory_catalog.COLUMN_STATISTICS:
+    if kind == catalog.COLUMN_STATISTICS:
         return CatalogColumnStatistics(data["data"], data["properties"])
-    if kind == memory_catalog.MODEL:
+    if kind == catalog.MODEL:
         schemas = [None if data[key] is None else _schema_of(data[key]) for key in ("input", "output")]
         return CatalogModel(schemas[0], schemas[1], data["options"], comment)
     schema = _schema_of(data["schema"])
@@ -165,7 +170,7 @@ def _holds_secret(written: Any) -> bool:
     return isinstance(written, list) and any(map(_holds_secret, written))
 
 
-class FileShelf(Shelf):
+class FileStore(CatalogStore):
     """Objects as files: ``<root>/<database>/<kind>/<name>.json``. Several processes may use one directory: every file
     is written whole under another name and then moved, and everything is read when it is asked for."""
 
@@ -174,7 +179,7 @@ class FileShelf(Shelf):
         root.mkdir(parents=True, exist_ok=True)
 
     def _folder(self, kind: str, database: str) -> Path:
-        if kind == memory_catalog.DATABASE:
+        if kind == catalog.DATABASE:
             return self._root / "databases"
         return self._root / "objects" / quote(database, safe="") / kind
 
@@ -207,7 +212,7 @@ class FileShelf(Shelf):
         self._file(kind, database, name).unlink()
 
 
-class FileCatalog(KeptCatalog):
+class FileCatalog(StoredCatalog):
     """A catalog that stays: ``CREATE CATALOG c WITH ('type' = 'file', 'path' = '/some/directory')``.
 
     >>> catalog = FileCatalog("kept", "folder")
@@ -217,4 +222,12 @@ class FileCatalog(KeptCatalog):
     """
 
     def __init__(self, name: str, path: str | Path, default_database: str = "default") -> None:
-        super().__init__(name, default_database, FileShelf(Path(path)))
+        super().__init__(name, default_database, FileStore(Path(path)))
+
+
+def _file(name: str, options: Mapping[str, str]) -> Catalog:
+    path = needed(name, "file", options, "path", ", a directory")
+    return FileCatalog(name, path, options.get(DEFAULT_DATABASE, "default"))
+
+
+FILE = CatalogType("file", ("path", DEFAULT_DATABASE), _file)

@@ -12,15 +12,15 @@ from millrace.connectors.jdbc.ddl import Ddl, WantedTable, alter_statements, cre
 from millrace.connectors.jdbc.dialect import Metadata
 from millrace.connectors.jdbc.jdbc_database import Database, metadata_of, parse_url, with_database
 from millrace.connectors.stores import ConnectionFailed
-from millrace.table.catalogs.catalog import Catalog
+from millrace.table.catalogs.catalog import DEFAULT_DATABASE, Catalog, CatalogType, needed
 from millrace.table.catalogs.objects import (
     CatalogBaseTable,
     CatalogColumnStatistics,
     CatalogDatabase,
     CatalogTableStatistics,
     ObjectPath,
+    Schema,
 )
-from millrace.table.catalogs.schema import Schema
 from millrace.util import exceptions as errors
 
 T = TypeVar("T")
@@ -245,3 +245,11 @@ def _wanted(table: CatalogBaseTable) -> WantedTable:
             raise ValueError(f"a database keeps no {what} of Flink's: make such a table in another catalog")
     columns = tuple((each.name, each.type) for each in schema.columns if each.type is not None)
     return WantedTable(columns, () if schema.primary_key is None else tuple(schema.primary_key.columns))
+
+
+def _jdbc(name: str, options: Mapping[str, str]) -> Catalog:
+    url, database = (needed(name, "jdbc", options, option) for option in ("base-url", DEFAULT_DATABASE))
+    return JdbcCatalog(name, database, options.get("username"), options.get("password"), url)
+
+
+JDBC = CatalogType("jdbc", ("base-url", DEFAULT_DATABASE, "username", "password", "driver"), _jdbc)

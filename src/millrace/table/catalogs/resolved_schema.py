@@ -13,7 +13,7 @@ from millrace.relational.types import DataType, RowField, RowType
 from millrace.table.expression_methods.expression import ResolvedExpression
 
 if TYPE_CHECKING:
-    from millrace.table.catalogs.schema import Schema
+    from millrace.table.catalogs.objects import Schema
 
 
 _C = TypeVar("_C", bound="Column")
@@ -366,7 +366,7 @@ class ResolvedSchema:
 
     def _declared(self) -> Schema:
         """The schema that a builder would make of the same columns."""
-        from millrace.table.catalogs.schema import Declared, DeclaredKey, DeclaredWatermark, Schema
+        from millrace.table.catalogs.objects import Declared, DeclaredKey, DeclaredWatermark, Schema
 
         columns = []
         for column in self._columns:

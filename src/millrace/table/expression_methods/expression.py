@@ -23,11 +23,13 @@ from millrace.table.expression_methods.expression_base import (
     JsonValueOnEmptyOrError,
     Unary,
     _Handle,
+    _Numbers,
     _Rows,
+    _Strings,
+    _Times,
     node_of,
     present,
 )
-from millrace.table.expression_methods.scalar_methods import _Numbers, _Strings, _Times
 from millrace.table.sql import nodes
 from millrace.table.sql.program_text import shown
 from millrace.table.values.program_errors import problem
@@ -332,6 +334,9 @@ class Expression(_Numbers, _Strings, _Times, _Collections, _Json, _Bitmaps, _Agg
 
     def __init__(self, node: nodes.Node) -> None:
         self._node = node
+
+    def _new(self, node: nodes.Node) -> Expression[Any]:
+        return Expression(node)
 
     def __str__(self) -> str:
         return shown(self._node)

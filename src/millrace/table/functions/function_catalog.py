@@ -1,21 +1,238 @@
-"""The functions of a session by name: temporary ones, those of modules (sets of functions beside the catalogs) and
-those of catalogs.
-"""
+"""What a session finds by name: tables, views and models (``CatalogManager``: temporary objects first, then those of
+its catalogs), and functions (``Functions``: temporary ones, those of modules and those of catalogs).
+
+Also runs CREATE CATALOG: makes a catalog by its options."""
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from millrace.table.catalogs.manager import CatalogManager
-from millrace.table.catalogs.objects import CatalogFunction
+from millrace.table.catalogs.catalog import Catalog
+from millrace.table.catalogs.objects import CatalogBaseTable, CatalogFunction, CatalogModel, ObjectIdentifier
 from millrace.table.functions.udf import UserDefinedFunctionWrapper, wrapped
-from millrace.table.not_yet import not_yet
 from millrace.table.values.program_errors import problem
-from millrace.util.exceptions import TableException
+from millrace.util import plugins
+from millrace.util.exceptions import CatalogException, TableAlreadyExistException, TableException
 from millrace.util.fallback import Adopting
 from millrace.util.names import did_you_mean
+
+
+@dataclass(frozen=True)
+class FoundTable:
+    """A table or view by its full name."""
+
+    identifier: ObjectIdentifier
+    table: CatalogBaseTable
+    temporary: bool
+
+
+class CatalogManager:
+    """Looks objects up: temporary ones first, then those of catalogs."""
+
+    def __init__(self, name: str, catalog: Catalog) -> None:
+        self._catalogs: dict[str, Catalog] = {}
+        self.temporary_tables: dict[ObjectIdentifier, CatalogBaseTable] = {}
+        self.temporary_functions: dict[ObjectIdentifier, CatalogFunction] = {}
+        self.temporary_system_functions: dict[str, CatalogFunction] = {}
+        self.temporary_models: dict[ObjectIdentifier, CatalogModel] = {}
+        self.descriptions: dict[str, tuple[dict[str, str], str | None]] = {}
+        """options and comments of catalogs that were created, by name"""
+        self._unnamed = 0
+        self.register(name, catalog)
+        self.current_catalog = name
+        self.current_database = catalog.get_default_database()
+
+    # -- catalogs and databases ---------------------------------------------------------------------------------
+
+    def register(self, name: str, catalog: Catalog) -> None:
+        """:raises CatalogException: the name is taken."""
+        if name in self._catalogs:
+            raise CatalogException(f"there is a catalog {name} already")
+        catalog.open()
+        self._catalogs[name] = catalog
+
+    def unregister(self, name: str, ignore_if_not_exists: bool = False) -> None:
+        if name == self.current_catalog:
+            raise CatalogException(f"catalog {name} is the current one: USE CATALOG another first")
+        if name in self._catalogs:
+            self._catalogs.pop(name).close()
+            self.descriptions.pop(name, None)
+        elif not ignore_if_not_exists:
+            raise CatalogException(self._no_catalog(name))
+
+    def catalogs(self) -> list[str]:
+        return sorted(self._catalogs)
+
+    def find_catalog(self, name: str) -> Catalog | None:
+        return self._catalogs.get(name)
+
+    def catalog(self, name: str) -> Catalog:
+        """:raises CatalogException: there is none."""
+        found = self._catalogs.get(name)
+        if found is None:
+            raise CatalogException(self._no_catalog(name))
+        return found
+
+    @property
+    def current(self) -> Catalog:
+        return self.catalog(self.current_catalog)
+
+    def use_catalog(self, name: str) -> None:
+        if name != self.current_catalog:
+            self.current_database = self.catalog(name).get_default_database()
+            self.current_catalog = name
+
+    def use_database(self, name: str, catalog: str | None = None) -> None:
+        catalog = catalog or self.current_catalog
+        if not self.catalog(catalog).database_exists(name):
+            known = self.catalog(catalog).list_databases()
+            meant = did_you_mean(name, known) or f", only {', '.join(known)}"
+            raise CatalogException(f"there is no database {name} in catalog {catalog}{meant}")
+        self.current_catalog, self.current_database = catalog, name
+
+    def _no_catalog(self, name: str) -> str:
+        meant = did_you_mean(name, self._catalogs) or f", only {', '.join(self._catalogs)} (CREATE CATALOG makes one)"
+        return f"there is no catalog {name}{meant}"
+
+    # -- names --------------------------------------------------------------------------------------------------
+
+    def qualify(self, path: Sequence[str]) -> ObjectIdentifier:
+        """The full name of one to three parts."""
+        if not 1 <= len(path) <= 3:
+            raise problem(f"a name has one to three parts, not {len(path)}: {'.'.join(path)}")
+        front = (self.current_catalog, self.current_database)[: 3 - len(path)]
+        return ObjectIdentifier(*front, *path)
+
+    # -- tables -------------------------------------------------------------------------------------------------
+
+    def anonymous(self, connector: str) -> ObjectIdentifier:
+        """The name of a table that has none, for messages and plans."""
+        self._unnamed += 1
+        return self.qualify([f"*anonymous_{connector}${self._unnamed}*"])
+
+    def keep_unnamed(self, table: CatalogBaseTable) -> ObjectIdentifier:
+        """A name under which SQL finds a table that has none."""
+        identifier = self.qualify([f"UnnamedTable${self._unnamed}"])
+        self._unnamed += 1
+        self.temporary_tables[identifier] = table
+        return identifier
+
+    def find_table(self, path: Sequence[str]) -> FoundTable | None:
+        """The table or view that a name means; None if there is none."""
+        identifier = self.qualify(path)
+        temporary = self.temporary_tables.get(identifier)
+        if temporary is not None:
+            return FoundTable(identifier, temporary, True)
+        catalog = self.find_catalog(identifier.get_catalog_name())
+        if catalog is None or not catalog.database_exists(identifier.get_database_name()):
+            return None
+        where = identifier.to_object_path()
+        return FoundTable(identifier, catalog.get_table(where), False) if catalog.table_exists(where) else None
+
+    def table(self, path: Sequence[str]) -> FoundTable:
+        """:raises TableException: there is none."""
+        found = self.find_table(path)
+        if found is None:
+            hint = did_you_mean(path[-1], self.list_tables())
+            raise problem(f"there is no table or view {self.qualify(path)}{hint}")
+        return found
+
+    def create_table(
+        self, identifier: ObjectIdentifier, table: CatalogBaseTable, ignore_if_exists: bool, temporary: bool
+    ) -> None:
+        if not temporary:
+            catalog = self.catalog(identifier.get_catalog_name())
+            try:
+                catalog.create_table(identifier.to_object_path(), table, ignore_if_exists)
+            except TableAlreadyExistException as error:
+                text = f"Could not execute CreateTable in path {identifier}: {error}"
+                raise TableAlreadyExistException(text) from error
+        elif identifier not in self.temporary_tables:
+            self.temporary_tables[identifier] = table
+        elif not ignore_if_exists:
+            raise problem(
+                f"there is a temporary table or view {identifier} already: drop_temporary_view() or "
+                f"drop_temporary_table() takes it away"
+            )
+
+    def drop_temporary_table(self, identifier: ObjectIdentifier, view: bool) -> bool:
+        """Whether there was one."""
+        found = self.temporary_tables.get(identifier)
+        if found is None or found.is_view != view:
+            return False
+        del self.temporary_tables[identifier]
+        return True
+
+    def drop_table(self, identifier: ObjectIdentifier, ignore_if_not_exists: bool, view: bool) -> bool:
+        """Drop a table of a catalog. Whether there was one.
+
+        :raises TableException: there is none, it is the other of table and view, or a temporary one hides it.
+        """
+        what = "view" if view else "table"
+        hiding = self.temporary_tables.get(identifier)
+        if hiding is not None and hiding.is_view == view:
+            raise problem(f"a temporary {what} has the name {identifier}: drop that one first, DROP TEMPORARY {what}")
+        catalog = self.find_catalog(identifier.get_catalog_name())
+        path = identifier.to_object_path()
+        there = catalog is not None and catalog.database_exists(path.get_database_name()) and catalog.table_exists(path)
+        if catalog is not None and there and catalog.get_table(path).is_view == view:
+            catalog.drop_table(path, ignore_if_not_exists)
+            return True
+        if ignore_if_not_exists:
+            return False
+        raise problem(f"there is no {what} {identifier}{did_you_mean(path.get_object_name(), self.list_tables())}")
+
+    def list_tables(self, catalog: str | None = None, database: str | None = None) -> list[str]:
+        """Tables and views of a database (default: the current one), temporary ones too."""
+        catalog, database = catalog or self.current_catalog, database or self.current_database
+        temporary = self._temporary_names(self.temporary_tables, catalog, database)
+        return sorted({*self.catalog(catalog).list_tables(database), *temporary})
+
+    def list_views(self, catalog: str | None = None, database: str | None = None) -> list[str]:
+        catalog, database = catalog or self.current_catalog, database or self.current_database
+        views = {key: table for key, table in self.temporary_tables.items() if table.is_view}
+        return sorted({*self.catalog(catalog).list_views(database), *self._temporary_names(views, catalog, database)})
+
+    def list_temporary(self, views: bool) -> list[str]:
+        """Temporary views, or temporary tables and views, of the current database."""
+        kept = {key: table for key, table in self.temporary_tables.items() if table.is_view or not views}
+        return sorted(self._temporary_names(kept, self.current_catalog, self.current_database))
+
+    def list_models(self) -> list[str]:
+        return sorted({*self.current.list_models(self.current_database), *self.list_temporary_models()})
+
+    def list_temporary_models(self) -> list[str]:
+        return sorted(self._temporary_names(self.temporary_models, self.current_catalog, self.current_database))
+
+    @staticmethod
+    def _temporary_names(objects: Iterable[ObjectIdentifier], catalog: str, database: str) -> list[str]:
+        where = (catalog, database)
+        return [each.get_object_name() for each in objects if tuple(each.to_list()[:2]) == where]
+
+
+# CREATE CATALOG
+
+CATALOGS = "millrace.catalogs"
+"""functions of a catalog's name and options, by the type of the catalog"""
+
+
+def create_catalog(manager: CatalogManager, name: str, options: Mapping[str, str], comment: str | None = None) -> None:
+    """Make and register a catalog.
+
+    :raises TableException: an unknown type, or options that it does not have.
+    """
+    kind = options.get("type")
+    if kind is None or not plugins.has(CATALOGS, kind):
+        kinds = plugins.names(CATALOGS)
+        given = "has no type" if kind is None else f"has the unknown type '{kind}'{did_you_mean(kind, kinds)}"
+        raise problem(f"catalog {name} {given}: WITH ('type' = '...'), one of {', '.join(kinds)}")
+    catalog = plugins.load(CATALOGS, kind)(name, options)
+    manager.register(name, catalog)
+    manager.descriptions[name] = (dict(options), comment)
+
 
 # Modules
 
@@ -51,19 +268,6 @@ class CoreModule(Module):
 
         names = {*scalar_names(), *aggregate_names()}
         return sorted(name for name in names if name.isidentifier())  # the others are operators, and forms in plans
-
-
-class HiveModule(Module):
-    """Not there: raises NotImplementedError.
-
-    >>> HiveModule("3.1.3")
-    Traceback (most recent call last):
-        ...
-    NotImplementedError: ...
-    """
-
-    def __init__(self, hive_version: str | None = None) -> None:
-        raise not_yet("HiveModule", "functions made with udf() in a Module of your own")
 
 
 class ModuleEntry:
@@ -158,10 +362,10 @@ class Functions:
                 found = self._modules[name].get_function(path[0])
                 if found is not None:
                     return wrapped(found), CORE not in self._used[:place]
-        kept = self._kept(path)
+        kept = self._stored(path)
         return None if kept is None else (self._wrapper(kept), False)
 
-    def _kept(self, path: Sequence[str]) -> CatalogFunction | None:
+    def _stored(self, path: Sequence[str]) -> CatalogFunction | None:
         identifier = self._manager.qualify(path)
         wanted = [part.lower() for part in identifier.to_list()]
         for key, function in self._manager.temporary_functions.items():

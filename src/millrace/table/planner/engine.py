@@ -1,5 +1,5 @@
-"""The streaming engine: runs plans as jobs, and explains them: the optimised plan with its changes, the operators, and
-where on Spark they run.
+"""The streaming engine: runs plans as jobs, and explains them: the optimised plan with its changes, the operators,
+where on Spark they run, and PLAN_ADVICE (problems that a streaming plan will run into, and what to do about them).
 
 Also converts between the modes: rows of DataStreams for batch queries, and rows of a batch query as the source of a
 DataStream.
@@ -7,28 +7,27 @@ DataStream.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from millrace.common.config_values import is_on, to_duration
+from millrace.common.configuration import is_on, to_duration
 from millrace.common.source import SplitEnumeratorContext
 from millrace.common.typeinfo import TypeInformation, Types
 from millrace.configuration.own_options import EVERY_CHANGE, NEW_CALLS_BEGIN_EMPTY
 from millrace.connectors.generated_sources import CollectionSource, CollectionSplit
 from millrace.connectors.source_base import QueueEnumerator
-from millrace.graph.lowering import lower
-from millrace.graph.nodes import Edge, Graph, Node
-from millrace.graph.passes import run_passes
-from millrace.graph.program import Program, plan_json
+from millrace.graph.lowering import lower, run_passes
+from millrace.graph.program import Edge, Graph, Node, Program, plan_json
 from millrace.relational import nodes as n
 from millrace.relational.functions.registry import Surroundings
 from millrace.relational.nodes import ROWTIME, Rel, Sink, StreamScan
-from millrace.relational.nodes.rel import transform
-from millrace.relational.rex import Rex
+from millrace.relational.nodes.rel import expressions_of, transform
+from millrace.relational.rex import Rex, rex_text
 from millrace.relational.rows import Rows, record_batch
+from millrace.relational.rules.filters_and_projections import is_deterministic
 from millrace.relational.rules.optimizer import optimise_streaming, share_as_set
 from millrace.relational.rules.plan_text import node_text
 from millrace.relational.sources import TableSource
@@ -38,12 +37,11 @@ from millrace.runtime.operators import specs
 from millrace.runtime.tables.base import Environment
 from millrace.runtime.tables.stream_rows import ToElements
 from millrace.runtime.tables.windows.count_windows import ROWS
-from millrace.table.planner.advice import advice_on, optimised_section
 from millrace.table.planner.plan import ChangelogError, Changes, Key, Options, Plan, changes_of
 from millrace.table.planner.upserts import compares_changes, upserts
+from millrace.table.sessions.session import STATE_TTL, ChangelogMode, ExplainDetail
 from millrace.table.sessions.table_info import forget_written
 from millrace.table.sessions.table_result import TableResult, name_of_job, query_result, sink_result
-from millrace.table.sessions.table_settings import STATE_TTL, ChangelogMode, ExplainDetail
 from millrace.table.values.data_types import info_of_data_type
 from millrace.table.values.program_errors import problem
 from millrace.util.identity import IdentityDict
@@ -51,9 +49,117 @@ from millrace.util.identity import IdentityDict
 if TYPE_CHECKING:
     from millrace.datastream import DataStream
     from millrace.spark.jobs.submit import SparkJobClient
-    from millrace.table.catalogs.schema import Schema
+    from millrace.table.catalogs.objects import Schema
     from millrace.table.sessions.session import Session
 
+
+# PLAN_ADVICE
+
+NONE = "No available advice..."
+"""The line that EXPLAIN prints if there is no advice, in Flink's words."""
+
+Settings = Mapping[str, str]
+
+
+def optimised_section(plan: str, advice: str | None) -> dict[str, str]:
+    """The part of EXPLAIN with the optimised plan: title -> text; advice follows below if it was asked for."""
+    if advice is None:
+        return {"Optimized Physical Plan": plan}
+    return {"Optimized Physical Plan With Advice": f"{plan}\n\n{advice}"}
+
+
+def advice_on(plans: Sequence[n.Rel], settings: Settings) -> list[str]:
+    """Return one line for each piece of advice, or the line ``NONE``.
+
+    :param plans: optimised.
+    """
+    found: dict[str, None] = {}
+    for plan in plans:
+        for node in n.walk(plan):
+            for rule in _RULES:
+                found.update((f"{text}\n  at {node_text(node)}", None) for text in rule(node, settings))
+    return [f"advice[{number}]: {text}" for number, text in enumerate(found, 1)] or [NONE]
+
+
+def _two_phases(node: n.Rel, settings: Settings) -> Iterator[str]:
+    key = "table.optimizer.agg-phase-strategy"
+    if isinstance(node, n.Aggregate) and settings.get(key, "AUTO").upper() == "ONE_PHASE":
+        yield f"[ADVICE] All rows are exchanged: with '{key}' = 'AUTO' each task aggregates its rows before."
+
+
+def _distinct(node: n.Rel, settings: Settings) -> Iterator[str]:
+    key = "table.optimizer.distinct-agg.split.enabled"
+    split = is_on(settings, key)
+    if isinstance(node, n.Aggregate) and not split and any(call.distinct for call in node.aggregates):
+        yield (
+            "[ADVICE] One task keeps all distinct values of a group. If some groups have very many, "
+            f"'{key}' = 'true' spreads them."
+        )
+
+
+def _unbounded_state(node: n.Rel, settings: Settings) -> Iterator[str]:
+    what = None if getattr(node, "window", None) is not None else _KEEPS.get(type(node))
+    if what is None or STATE_TTL in settings or not _endless(node):
+        return
+    yield (
+        f"[WARNING] State grows without end: {what}. Use a window or an interval of time, or say how long rows count "
+        f"with '{STATE_TTL}' or the hint STATE_TTL."
+    )
+
+
+_KEEPS: dict[type[n.Rel], str] = {
+    n.Join: "a regular join keeps all rows of both sides",
+    n.Aggregate: "an aggregate keeps all groups",
+    n.TableAggregate: "an aggregate keeps all groups",
+    n.Rank: "a Top-N keeps the first rows of all partitions",
+    n.Deduplicate: "a deduplication keeps all keys",
+}
+
+
+def _match_without_end(node: n.Rel, settings: Settings) -> Iterator[str]:
+    if isinstance(node, n.Match) and node.within is None and _endless(node):
+        yield (
+            "[WARNING] State may grow without end: a match that has begun keeps its rows until it is decided. Say how "
+            "long it may take: PATTERN (..) WITHIN INTERVAL '1' HOUR."
+        )
+
+
+def _endless(node: n.Rel) -> bool:
+    """Whether some table below has no end."""
+    leaves = [each for each in n.walk(node) if not each.inputs]
+    return any(bounded(leaf) is False for leaf in leaves)
+
+
+def bounded(leaf: Any) -> bool | None:
+    """Whether a node that reads no other one has an end; None: it does not say."""
+    if isinstance(leaf, n.Values):
+        return True
+    return getattr(getattr(leaf, "source", None), "bounded", None)
+
+
+def _indeterminate(node: n.Rel, settings: Settings) -> Iterator[str]:
+    """A row that is taken back must look as when it was given."""
+    if not any(not changes_of(each).append_only for each in node.inputs) or len(node.inputs) != 1:
+        return
+    for expression in expressions_of(node):
+        if not is_deterministic(expression):
+            text = rex_text(expression, node.inputs[0].schema)
+            yield (
+                f"[WARNING] {text} may differ when a row is taken back that it was computed for; then the row is not "
+                "found. Compute it before rows change, or in the query that reads the result."
+            )
+
+
+_RULES: Sequence[Callable[[n.Rel, Settings], Iterator[str]]] = (
+    _two_phases,
+    _distinct,
+    _unbounded_state,
+    _match_without_end,
+    _indeterminate,
+)
+
+
+# The engine
 
 # table.exec.emit.*: windows that give rows before their end
 
@@ -248,7 +354,7 @@ def options_of(session: Session) -> Options:
     settings = session.config.to_map()
     around = Environment(session.config.get_local_timezone(), session.catalogs.current_database, settings)
     gathers = is_on(settings, MINI_BATCH)
-    every = is_on(settings, EVERY_CHANGE.key)
+    every = EVERY_CHANGE.read(settings)
     return Options(
         environment=around,
         state_ttl=_millis(settings, STATE_TTL),
@@ -257,7 +363,7 @@ def options_of(session: Session) -> Options:
         least_slice=_millis(settings, MINI_BATCH_LATENCY) if gathers and not every else 0,
         split_distinct=is_on(settings, SPLIT_DISTINCT) and not every,
         every_change=every,
-        new_calls_begin_empty=is_on(settings, NEW_CALLS_BEGIN_EMPTY.key),
+        new_calls_begin_empty=NEW_CALLS_BEGIN_EMPTY.read(settings),
     )
 
 

@@ -12,13 +12,11 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from millrace.common.config_values import to_duration
+from millrace.common.configuration import to_duration
 from millrace.common.watermark_strategy import WatermarkStrategy
-from millrace.graph.nodes import Edge
-from millrace.graph.program import Program
+from millrace.graph.program import Edge, Program
 from millrace.relational import nodes as n
-from millrace.relational.rex import Call, Ref, Rex, refs, walk
-from millrace.relational.rex_text import rex_text
+from millrace.relational.rex import Call, Ref, Rex, refs, rex_text, walk
 from millrace.relational.rules.filters_and_projections import is_deterministic
 from millrace.relational.rules.plan_text import Meanings
 from millrace.relational.sources import goes_by_key
@@ -64,17 +62,17 @@ class ChangelogError(ValueError):
     """An operator or a sink would get changes that it can't take."""
 
 
-def same(node: Any, inputs: list[Changes]) -> Changes:
+def same(node: n.Rel, inputs: list[Changes]) -> Changes:
     """The result has the same changes and keys as the input."""
     return inputs[0]
 
 
-def append(node: Any, inputs: list[Changes]) -> Changes:
+def append(node: n.Rel, inputs: list[Changes]) -> Changes:
     """Insertions alone."""
     return APPEND
 
 
-def without_keys(node: Any, inputs: list[Changes]) -> Changes:
+def without_keys(node: n.Rel, inputs: list[Changes]) -> Changes:
     """The result has the changes of the input but no keys: one row of the input may have become several."""
     return replace(inputs[0], keys=frozenset())
 
@@ -307,6 +305,7 @@ class Options:
             "environment": self.environment,
             "state_ttl": self.state_ttl,
             "least_slice": self.least_slice,
+            "every_change": self.every_change,
             "new_calls_begin_empty": self.new_calls_begin_empty,
         }
 
@@ -443,6 +442,8 @@ class Plan:
         edges = tuple(Edge(id, by, input=place) for place, (each, by) in enumerate(inputs) for id in each.ids)
         if self._at and self._at[-1] in self.in_step:
             config = replace(config, in_step=True)
+        if self._at:
+            config = replace(config, **self._names(self._at[-1]))
         if self._at and not config.meaning:
             at = self._at[-1]
             meaning, earlier = self.meanings.of(at), self.earlier_meanings.of(at)
@@ -455,6 +456,12 @@ class Plan:
             )
         added = self.program.add(name, specs.TableStep(config), edges, **self.width(inputs))
         return Planned((added.id,), schema, changes)
+
+    @staticmethod
+    def _names(node: n.Rel) -> dict[str, Any]:
+        """The names of a node's columns and of those of its inputs, as settings of its operators."""
+        inputs = tuple(tuple(column.name for column in each.schema) for each in node.inputs or (node,))
+        return {"input_names": inputs, "result_names": tuple(column.name for column in node.schema)}
 
     def width(self, inputs: Sequence[tuple[Planned, Partitioner | None]]) -> dict[str, Any]:
         """The parallelism of an operator that reads these inputs, as arguments of ``Program.add``.

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from millrace.common.config_values import is_on
+from millrace.common.configuration import is_on
 from millrace.common.types import RowKind
 from millrace.relational import nodes as n
 from millrace.relational.types import BigIntType, DataType
@@ -37,6 +37,7 @@ def upserts(plan: Plan, input: n.Rel, key: Key | None, through: Callable[[Planne
             unique=unique,
             compared=same_each_time(input),
             meaning=meaning,
+            input_columns=(plan.meanings.origins(input),),
             **plan.options.common,
         )
         return plan.step("SinkMaterializer", config, [(below, by(key))], input.schema, changes)

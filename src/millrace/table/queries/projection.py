@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from millrace.relational import types as t
-from millrace.relational.functions.casting import cast_to, common_type
+from millrace.relational.functions.registry import cast_to, common_type
 from millrace.relational.nodes import Correlate, Field, Join, Project, Rel, Schema, SetOp
-from millrace.relational.nodes.row_nodes import from_changelog, to_changelog
+from millrace.relational.nodes.rel import from_changelog, to_changelog
 from millrace.relational.rex import TRUE, Ref, Rex
 from millrace.relational.rules.subqueries import unnest
 from millrace.relational.types import DataType, RowType
@@ -26,9 +26,9 @@ from millrace.table.sql.binding.scope import (
     bind,
     bind_all,
     bind_condition,
+    bind_rel,
     column_at,
 )
-from millrace.table.sql.binding.select import bind_values
 from millrace.table.sql.program_text import shown
 from millrace.table.values.program_errors import problem
 from millrace.util.names import did_you_mean
@@ -227,7 +227,7 @@ def values_of_expressions(given: Sequence[Any], schema: DataType | Sequence[str]
     :param schema: a ROW type, the type of a single column, names of columns, or None: f0, f1, ...
     """
     rows = tuple(nodes.Tuple(_cells(node_of(each))) for each in given)
-    plan = bind_values(nodes.Values(rows), Environment(resolver), None)
+    plan = bind_rel(nodes.Values(rows), Environment(resolver))
     own = [Ref(column.type, at) for at, column in enumerate(plan.schema)]
     names = [f"f{at}" for at in range(len(own))]
     kinds = [ref.type for ref in own]

@@ -15,7 +15,7 @@ from millrace.relational.nodes import Field, Rel, Schema, Sink
 from millrace.relational.rows import Rows, collected_rows
 from millrace.table.catalogs.legacy_schema import TableSchema
 from millrace.table.catalogs.resolved_schema import ResolvedSchema, resolved_schema
-from millrace.table.sessions.table_settings import COLUMN_WIDTH, DML_SYNC, JOB_NAME
+from millrace.table.sessions.session import COLUMN_WIDTH, DML_SYNC, JOB_NAME
 from millrace.table.values import printed_tables
 from millrace.table.values.printed_tables import row_texts
 

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from millrace.relational.types import DataType
 from millrace.table.sql import nodes
-from millrace.table.sql.nodes.names_and_clauses import Node
+from millrace.table.sql.nodes.queries import Node
 from millrace.table.sql.text import Name, Path, Position
 from millrace.util.record import Record
 
@@ -95,6 +95,11 @@ class Statement(Record):
     """A statement. ``position`` is its place in the script, without the semicolon."""
 
     position: Position | None = field(default=None, compare=False, repr=False, kw_only=True)
+
+    @property
+    def first_words(self) -> str:
+        """The first two words, which say what kind of statement it is."""
+        return " ".join(self.text.split()[:2]).upper() or type(self).__name__
 
     @property
     def text(self) -> str:

@@ -14,11 +14,12 @@ from millrace.table.catalogs.objects import (
     CatalogModel,
     CatalogPartition,
     CatalogPartitionSpec,
+    Declared,
+    DeclaredDistribution,
     ObjectIdentifier,
+    Schema,
 )
-from millrace.table.catalogs.schema import Declared, DeclaredDistribution, Schema
 from millrace.table.functions.function_catalog import load_function
-from millrace.table.not_yet import not_yet
 from millrace.table.sessions.table_info import described
 from millrace.table.sessions.table_result import TableResult, done
 from millrace.table.sql import nodes
@@ -40,6 +41,7 @@ from millrace.table.statement_runners.create import (
 )
 from millrace.table.values.program_errors import problem
 from millrace.util.names import did_you_mean
+from millrace.util.not_yet import not_yet
 
 if TYPE_CHECKING:
     from millrace.table.sessions.session import Session

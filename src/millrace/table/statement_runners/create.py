@@ -11,11 +11,18 @@ from millrace.relational import types as t
 from millrace.relational.nodes import Rel, Sink
 from millrace.relational.type_table import arrow_type
 from millrace.relational.types import DataType, NullType
-from millrace.table.catalogs.manager import create_catalog
-from millrace.table.catalogs.objects import CatalogBaseTable, CatalogDatabase, CatalogFunction, CatalogModel
-from millrace.table.catalogs.schema import Declared, DeclaredDistribution, DeclaredKey, DeclaredWatermark, Schema
-from millrace.table.functions.function_catalog import load_function
-from millrace.table.not_yet import not_yet
+from millrace.table.catalogs.objects import (
+    CatalogBaseTable,
+    CatalogDatabase,
+    CatalogFunction,
+    CatalogModel,
+    Declared,
+    DeclaredDistribution,
+    DeclaredKey,
+    DeclaredWatermark,
+    Schema,
+)
+from millrace.table.functions.function_catalog import create_catalog, load_function
 from millrace.table.sessions.table_info import described, sink_info, with_columns
 from millrace.table.sessions.table_result import TableResult, done, plain
 from millrace.table.sql import nodes
@@ -29,6 +36,7 @@ from millrace.table.statement_runners.show import create_text
 from millrace.table.values.program_errors import problem
 from millrace.util.exceptions import CatalogException
 from millrace.util.names import did_you_mean
+from millrace.util.not_yet import not_yet
 
 if TYPE_CHECKING:
     from millrace.table.sessions.session import Session

@@ -11,16 +11,15 @@ from millrace.common.types import RowKind
 from millrace.relational import types as t
 from millrace.relational.nodes import Field, Rel, Schema
 from millrace.relational.type_table import Family, family_of
-from millrace.table.catalogs.manager import FoundTable
 from millrace.table.catalogs.objects import (
     CatalogColumnStatistics,
     CatalogModel,
     CatalogPartitionSpec,
     CatalogTableStatistics,
+    Declared,
     quoted,
 )
-from millrace.table.catalogs.schema import Declared
-from millrace.table.not_yet import not_yet
+from millrace.table.functions.function_catalog import FoundTable
 from millrace.table.sessions.table_info import described, table_context
 from millrace.table.sessions.table_result import TableResult, done, listing
 from millrace.table.sql import statements as s
@@ -31,6 +30,7 @@ from millrace.table.sql.writing import written
 from millrace.table.values.program_errors import problem
 from millrace.util.exceptions import TableException
 from millrace.util.names import did_you_mean
+from millrace.util.not_yet import not_yet
 from millrace.util.secrets import mask_options
 
 if TYPE_CHECKING:
@@ -237,7 +237,7 @@ def analyze(statement: s.Analyze, session: Session) -> TableResult:
         raise problem(f"{name} is {'a view' if found.table.is_view else 'temporary'}: no catalog keeps its statistics")
     keys = _partition(statement, found)
     columns = _columns(statement, found, session)
-    kept = _Kept(found, session)
+    kept = _CatalogStatistics(found, session)
     counted = _counted(found, keys, columns, statement, session)
     for values, rows, facts in counted:
         kept.keep(dict(zip(keys, values)), rows, facts)
@@ -246,7 +246,7 @@ def analyze(statement: s.Analyze, session: Session) -> TableResult:
     return done()
 
 
-class _Kept:
+class _CatalogStatistics:
     """The catalog of a table, as the place of figures."""
 
     def __init__(self, found: FoundTable, session: Session) -> None:

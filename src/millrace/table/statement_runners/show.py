@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 
 from millrace.relational import types as t
 from millrace.relational.nodes import Field
-from millrace.table.catalogs.objects import CatalogPartitionSpec, quoted
-from millrace.table.catalogs.schema import Declared, Schema
-from millrace.table.not_yet import not_yet
+from millrace.table.catalogs.objects import CatalogPartitionSpec, Declared, Schema, quoted
 from millrace.table.sessions.table_result import TableResult, listing, plain, texts
 from millrace.table.sql import statements as s
 from millrace.table.sql.nodes import name_of
 from millrace.table.statement_runners.describe import column_rows, model_of
 from millrace.table.values.program_errors import problem
+from millrace.util.not_yet import not_yet
 from millrace.util.secrets import mask_options, mask_statement
 
 if TYPE_CHECKING:

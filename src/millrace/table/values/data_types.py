@@ -423,3 +423,13 @@ _INFOS: dict[Family, Callable[[Any], TypeInformation]] = {
     Family.ROW: lambda kind: ti.Types.ROW_NAMED(kind.field_names(), list(map(info_of_data_type, kind.field_types()))),
     Family.ARRAY: lambda kind: ti.Types.LIST(info_of_data_type(kind.element_type)),
 }
+
+
+def _to_java_data_type(data_type: DataType) -> DataType:
+    """The type itself: there is no Java behind it. Programs import this from PyFlink, private as it is there."""
+    return data_type
+
+
+def _from_java_data_type(data_type: DataType) -> DataType:
+    """The reverse of ``_to_java_data_type``."""
+    return data_type

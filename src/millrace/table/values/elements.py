@@ -12,7 +12,7 @@ from typing import Any
 
 from millrace.common.types import Row
 from millrace.relational import types as t
-from millrace.relational.functions.casting import common_type
+from millrace.relational.functions.registry import common_type
 from millrace.relational.nodes import Field, Schema, Values
 from millrace.relational.types import DataType
 from millrace.relational.values import to_arrow

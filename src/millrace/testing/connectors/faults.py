@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
 
-__all__ = ["Fault", "FaultsUnderTest", "Seen", "observe_fault"]
+__all__ = ["Fault", "FaultsUnderTest", "Observation", "observe_fault"]
 
 
 class Fault(Enum):
@@ -28,7 +28,7 @@ class Fault(Enum):
 
 
 @dataclass(frozen=True)
-class Seen:
+class Observation:
     """The effect of a fault."""
 
     says: str | None
@@ -57,7 +57,7 @@ class FaultsUnderTest(ABC):
         """
 
 
-def observe_fault(place: FaultsUnderTest, fault: Fault, says: Callable[[BaseException], str] = str) -> Seen:
+def observe_fault(place: FaultsUnderTest, fault: Fault, says: Callable[[BaseException], str] = str) -> Observation:
     """Observe a connector under a fault.
 
     :param says: the text that a user sees of an exception.
@@ -86,10 +86,10 @@ def observe_fault(place: FaultsUnderTest, fault: Fault, says: Callable[[BaseExce
     if error is None:
         if fault not in (Fault.OUTAGE, Fault.OTHER_WAY):
             raise AssertionError(f"{fault.value}: nothing is said")
-        return Seen(None, seconds)
+        return Observation(None, seconds)
     if place.secret in "".join(traceback.format_exception(error)):
         raise AssertionError(f"{fault.value}: the password is in the error")
     first = says(error).strip().partition("\n")[0].strip()
     if not first:
         raise AssertionError(f"{fault.value}: {type(error).__name__} says nothing")
-    return Seen(first, seconds)
+    return Observation(first, seconds)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from millrace.testing.timelines.running import TimelineError, record_job, timeline
-from millrace.testing.timelines.timeline import (
+from millrace.testing.timelines.running import (
     Arrival,
     Event,
     OperatorTimeline,
     Timeline,
+    TimelineError,
     TimerFired,
     TimerSet,
     WatermarkMoved,
     WindowFired,
+    record_job,
+    timeline,
 )
 
 __all__ = [

@@ -13,6 +13,7 @@ from millrace.checkpoint.folder import open_folder
 from millrace.common.sink import Sink
 from millrace.testing import Check
 from millrace.testing.connectors import SinkUnderTest, sink_checks
+from millrace.testing.connectors.sinks import BESIDE
 from millrace.testing.services import S3, Hdfs
 
 pytestmark = pytest.mark.services
@@ -60,6 +61,7 @@ class FilesOnHdfs(FilesToWrite):
 IN_THE_SUITE = {
     "What is written is there after a checkpoint",
     "A task fails: killed after prepare",
+    BESIDE,
     "Failures one after the other, seed 1",
 }
 """the others by make connectors"""

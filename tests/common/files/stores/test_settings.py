@@ -40,8 +40,8 @@ def test_workers_are_told_and_no_text_shows_it(monkeypatch: pytest.MonkeyPatch) 
     store_settings.take({})
     monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
     pickle.loads(pickle.dumps(around)).enter("job")
-    assert store_settings.known()["s3.secret-key"] == "hidden-of-the-configuration"
-    assert store_settings.known()["AWS_SECRET_ACCESS_KEY"] == "hidden-of-the-environment"
+    assert store_settings.all_settings()["s3.secret-key"] == "hidden-of-the-configuration"
+    assert store_settings.all_settings()["AWS_SECRET_ACCESS_KEY"] == "hidden-of-the-environment"
 
 
 def test_the_user_travels(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,12 +56,12 @@ def test_hadoops_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     core = "<property><name>fs.defaultFS</name><value>hdfs://mill</value></property>"
     (tmp_path / "core-site.xml").write_text(f"<configuration>{core}</configuration>")
     monkeypatch.setenv("HADOOP_CONF_DIR", str(tmp_path))
-    assert store_settings.known()["fs.defaultFS"] == "hdfs://mill"
+    assert store_settings.all_settings()["fs.defaultFS"] == "hdfs://mill"
     store_settings.use({"flink.hadoop.fs.defaultFS": "hdfs://other"})
-    assert store_settings.known()["fs.defaultFS"] == "hdfs://other"
+    assert store_settings.all_settings()["fs.defaultFS"] == "hdfs://other"
     (tmp_path / "hdfs-site.xml").write_text("<configuration>")
     with pytest.raises(ValueError, match=r"hdfs-site\.xml is no XML"):
-        store_settings.known()
+        store_settings.all_settings()
 
 
 def test_a_default_scheme() -> None:

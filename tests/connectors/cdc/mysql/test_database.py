@@ -45,7 +45,7 @@ TYPES = {
 """and a value of each, as SQL writes it"""
 
 
-@pytest.fixture(params=["FULL", "NO_LOG"])
+@pytest.fixture(params=[pytest.param(each, marks=pytest.mark.draw(2)) for each in ("FULL", "NO_LOG")])
 def metadata(request: Any, server: Server) -> Any:
     """How much the log says of columns."""
     server.run(f"SET GLOBAL binlog_row_metadata = {request.param}")

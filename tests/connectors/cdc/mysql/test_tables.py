@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tests.connectors.cdc.mysql.capturing import Server
 from tests.connectors.cdc.postgres.captured_tables import CapturedTables, table_of
-from tests.connectors.tables.messages.message_tables import MessageTables
+from tests.connectors.tables.message_tables import MessageTables
 
 pytestmark = pytest.mark.services
 

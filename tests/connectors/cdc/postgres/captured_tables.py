@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.connectors.cdc.postgres.capturing import DEADLINE_SECONDS, Captured
-from tests.connectors.tables.messages.message_tables import MessageTables
+from tests.connectors.tables.message_tables import MessageTables
 from tests.table.programs.running import changes_in
 
 from millrace.runtime.bases.epoch_protocol import parts_of

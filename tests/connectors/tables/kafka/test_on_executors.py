@@ -11,7 +11,7 @@ from tests.cluster.tables.test_tables import ALL, OUT, Statements
 from tests.connectors.kafka.topics import Topics
 from tests.connectors.tables.kafka.topic_tables import BOUNDED
 
-pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.slow, pytest.mark.timeout(900)]
 
 RECORDS = 450
 

@@ -14,7 +14,7 @@ from millrace.relational.functions.aggregates.registry import (
     find_aggregate,
     infer_aggregate,
 )
-from millrace.relational.functions.casting import SignatureError
+from millrace.relational.functions.registry import SignatureError
 from millrace.relational.rex import Call, Literal, Ref
 from millrace.relational.types import DataType
 

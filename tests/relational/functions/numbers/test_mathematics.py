@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable
 from decimal import Decimal
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.corpus import corpus
 from tests.relational.functions.examples import DOCS, JAVA, PYTHON, SOURCE, Example
 
 FUNCTIONS: dict[str, Callable[[float], float]] = {
@@ -61,7 +61,7 @@ EXAMPLES = [
 ]
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=str)
+@corpus("example", EXAMPLES, 74)
 def test_example(example: Example) -> None:
     example.check()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 
-import pytest
+from tests.corpus import corpus
 from tests.relational.functions.examples import DOCS, JAVA, PYTHON, SOURCE, Example, null
 
 from millrace.relational import types as t
@@ -34,6 +34,6 @@ EXAMPLES = [
 ]
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=str)
+@corpus("example", EXAMPLES, 21)
 def test_example(example: Example) -> None:
     example.check()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
-import pytest
+from tests.corpus import corpus
 from tests.relational.functions.examples import DOCS, PYTHON, Example, null, of
 
 from millrace.relational import types as t
@@ -30,6 +30,6 @@ EXAMPLES = [
 ]
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=str)
+@corpus("example", EXAMPLES, 28)
 def test_example(example: Example) -> None:
     example.check()

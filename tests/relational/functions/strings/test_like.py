@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 import sqlite3
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.corpus import corpus
 from tests.relational.functions.examples import DOCS, FLINK, SOURCE, STANDARD, Example, null
 
 from millrace.relational import types as t
@@ -52,7 +52,7 @@ EXAMPLES = [
 ]
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=str)
+@corpus("example", EXAMPLES, 35)
 def test_example(example: Example) -> None:
     example.check()
 

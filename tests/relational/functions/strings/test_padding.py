@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
+from tests.corpus import corpus
 from tests.relational.functions.examples import DOCS, SOURCE, Example, null
 
 from millrace.relational import types as t
@@ -47,6 +47,6 @@ EXAMPLES = [
 ]
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=str)
+@corpus("example", EXAMPLES, 27)
 def test_example(example: Example) -> None:
     example.check()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from decimal import Decimal
 
-import pytest
+from tests.corpus import corpus
 from tests.relational.functions.examples import DOCS, JAVA, Example, null
 
 from millrace.relational import types as t
@@ -47,6 +47,6 @@ EXAMPLES = [
 ]
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=str)
+@corpus("example", EXAMPLES, 28)
 def test_example(example: Example) -> None:
     example.check()

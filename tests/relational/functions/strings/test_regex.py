@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 import pytest
+from tests.corpus import corpus
 from tests.relational.functions.examples import DOCS, JAVA, SOURCE, Example, null, of
 
 from millrace.relational import types as t
@@ -50,7 +51,7 @@ EXAMPLES = [
 ]
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=str)
+@corpus("example", EXAMPLES, 34)
 def test_example(example: Example) -> None:
     example.check()
 

@@ -6,12 +6,12 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.corpus import corpus
 from tests.relational.functions.examples import DOCS, JAVA, PYTHON, SOURCE, Example, null, of
 
 from millrace.relational import types as t
-from millrace.relational.functions.casting import SignatureError
 from millrace.relational.functions.evaluate import Evaluator
-from millrace.relational.functions.registry import Surroundings, call
+from millrace.relational.functions.registry import SignatureError, Surroundings, call
 from millrace.relational.functions.strings import split_index
 from millrace.relational.rex import Literal, Ref
 
@@ -87,7 +87,7 @@ EXAMPLES = [
 ]
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=str)
+@corpus("example", EXAMPLES, 65)
 def test_example(example: Example) -> None:
     example.check()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
+from tests.corpus import corpus
 from tests.relational.functions.examples import JAVA, SOURCE, Example, null
 
 from millrace.relational import types as t
@@ -26,6 +26,6 @@ EXAMPLES = [
 ]
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=str)
+@corpus("example", EXAMPLES, 25)
 def test_example(example: Example) -> None:
     example.check()

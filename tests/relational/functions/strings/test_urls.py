@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ipaddress
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.corpus import corpus
 from tests.relational.functions.examples import DOCS, FLINK, JAVA, PYTHON, SOURCE, Example, null, of
 
 from millrace.relational import types as t
@@ -54,7 +54,7 @@ EXAMPLES = [
 ]
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=str)
+@corpus("example", EXAMPLES, 36)
 def test_example(example: Example) -> None:
     example.check()
 

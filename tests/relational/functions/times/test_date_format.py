@@ -5,6 +5,7 @@ import datetime as dt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.corpus import corpus
 from tests.relational.functions.examples import DOCS, JAVA, SOURCE, Example, of
 
 from millrace.relational import types as t
@@ -56,7 +57,7 @@ EXAMPLES = [
 ]
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: f"{example}-{example.zone}")
+@corpus("example", EXAMPLES, 28)
 def test_example(example: Example) -> None:
     example.check()
 

@@ -5,11 +5,11 @@ import datetime as dt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.corpus import corpus
 from tests.relational.functions.examples import DOCS, FLINK, PYTHON, SOURCE, STANDARD, Example, of
 
 from millrace.relational import types as t
-from millrace.relational.functions.casting import SignatureError
-from millrace.relational.functions.registry import call
+from millrace.relational.functions.registry import SignatureError, call
 from millrace.relational.rex import Literal, Ref
 
 STAMP = t.TimestampType(3)
@@ -88,7 +88,7 @@ EXAMPLES = [
 ]
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: f"{example}{example.options}")
+@corpus("example", EXAMPLES, 36)
 def test_example(example: Example) -> None:
     example.check()
 

@@ -5,11 +5,11 @@ import datetime as dt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.corpus import corpus
 from tests.relational.functions.examples import PYTHON, SOURCE, STANDARD, Example, of
 
 from millrace.relational import types as t
-from millrace.relational.functions.casting import SignatureError
-from millrace.relational.functions.registry import call
+from millrace.relational.functions.registry import SignatureError, call
 from millrace.relational.rex import Literal
 
 _R = t.DayTimeIntervalType.DayTimeResolution
@@ -64,7 +64,7 @@ EXAMPLES = [
 ]
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=str)
+@corpus("example", EXAMPLES, 29)
 def test_example(example: Example) -> None:
     example.check()
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.corpus import corpus
 from tests.relational.functions.examples import DOCS, PYTHON, SOURCE, Example, of
 
 from millrace.relational import types as t
-from millrace.relational.functions.casting import SignatureError
-from millrace.relational.functions.registry import call
+from millrace.relational.functions.registry import SignatureError, call
 from millrace.relational.functions.time_values import rounded
 from millrace.relational.rex import Literal
 from millrace.relational.time_zones import micros_of
@@ -72,7 +72,7 @@ EXAMPLES = [
 ]
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: f"{example}{example.options}")
+@corpus("example", EXAMPLES, 61)
 def test_example(example: Example) -> None:
     example.check()
 

@@ -9,12 +9,12 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.corpus import corpus
 from tests.relational.functions.examples import DOCS, FLINK, JAVA, PYTHON, SOURCE, Example, of
 
 from millrace.relational import types as t
-from millrace.relational.functions.casting import SignatureError
 from millrace.relational.functions.evaluate import Evaluator
-from millrace.relational.functions.registry import Surroundings, call
+from millrace.relational.functions.registry import SignatureError, Surroundings, call
 from millrace.relational.rex import Literal
 
 STAMP, LTZ = t.TimestampType(3), t.LocalZonedTimestampType(3)
@@ -135,7 +135,7 @@ EXAMPLES = [
 ]
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: f"{example}-{example.zone}")
+@corpus("example", EXAMPLES, 74)
 def test_example(example: Example) -> None:
     example.check()
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.rings import examples
 from tests.runtime.tables.tabular import both, check, equal, harness, less, schema, table_of
 
 from millrace.relational.rex import Ref
@@ -56,7 +57,7 @@ intervals = st.tuples(st.integers(-4, 4), st.integers(0, 4)).map(lambda pair: (p
 rows = st.builds(row, st.none() | st.integers(0, 1), st.integers(0, 2), st.integers(0, 10))
 
 
-@settings(max_examples=20, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(20), suppress_health_check=list(HealthCheck))
 @given(
     kind=st.sampled_from(KINDS),
     interval=intervals,
@@ -105,7 +106,7 @@ def test_late_rows() -> None:
         assert run.values == [("+I", *row(1, 0, 7), *row(1, 1, 5)), ("+I", *NOTHING, *row(1, 2, 4))]
 
 
-@settings(max_examples=10, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(10), suppress_health_check=list(HealthCheck))
 @given(
     kind=st.sampled_from(KINDS),
     events=st.lists(

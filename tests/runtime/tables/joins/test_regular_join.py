@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.rings import examples
 from tests.runtime.tables.tabular import Change, both, check, equal, harness, less, schema, table_of
 
 from millrace.relational.rex import TRUE, Call, Ref, Rex
@@ -83,7 +84,7 @@ CONDITIONS: dict[str, tuple[Rex, Any]] = {
 }
 
 
-@settings(max_examples=25, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(25), suppress_health_check=list(HealthCheck))
 @given(kind=st.sampled_from(KINDS), condition=st.sampled_from(list(CONDITIONS)), script=scripts())
 def test_joins_as_nested_loops_do(kind: str, condition: str, script: list[Element]) -> None:
     rex, matches = CONDITIONS[condition]
@@ -91,7 +92,7 @@ def test_joins_as_nested_loops_do(kind: str, condition: str, script: list[Elemen
     assert table_of(check(config, (SIDE, SIDE), script, random_runs=1)) == expected(script, kind, matches)
 
 
-@settings(max_examples=25, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(25), suppress_health_check=list(HealthCheck))
 @given(
     kind=st.sampled_from(KINDS),
     condition=st.sampled_from(list(CONDITIONS)),
@@ -111,7 +112,7 @@ def test_a_side_that_was_planned_to_have_insertions_only() -> None:
         run.process_element(("-D", 1, 2, "a"), input=0)
 
 
-@settings(max_examples=15, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(15), suppress_health_check=list(HealthCheck))
 @given(kind=st.sampled_from(KINDS), script=scripts(unique=True))
 def test_unique_sides(kind: str, script: list[Element]) -> None:
     config = RegularJoin(
@@ -120,7 +121,7 @@ def test_unique_sides(kind: str, script: list[Element]) -> None:
     assert table_of(check(config, (SIDE, SIDE), script, random_runs=1)) == expected(script, kind, same_key)
 
 
-@settings(max_examples=15, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(15), suppress_health_check=list(HealthCheck))
 @given(script=scripts())
 def test_not_in(script: list[Element]) -> None:
     config = RegularJoin(kind="ANTI", left=SIDE, right=SIDE, condition=KEY, null_aware=True)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.rings import examples
 from tests.runtime.tables.tabular import both, check, equal, harness, less, schema, table_of
 
 from millrace.relational.rex import Ref, Rex
@@ -47,7 +48,7 @@ left_rows = st.tuples(st.just(0), st.just("+I"), keys, st.integers(0, 2), times)
 right_rows = st.tuples(st.just(1), st.sampled_from(["+I", "+U", "-U", "-D"]), keys, st.integers(0, 2), times)
 
 
-@settings(max_examples=25, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(25), suppress_health_check=list(HealthCheck))
 @given(
     kind=st.sampled_from(["INNER", "LEFT"]),
     more=st.booleans(),

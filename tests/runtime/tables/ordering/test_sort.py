@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.rings import examples
 from tests.runtime.tables.tabular import check, check_table, harness, schema, table_of
 
 from millrace.relational.rex import Ref, SortKey
@@ -23,7 +24,7 @@ START = datetime(2026, 5, 1)
 ORIGIN = int((START - datetime(1970, 1, 1)) / timedelta(milliseconds=1))
 TIME, NUMBER = SortKey(Ref(TimestampType(3), 0)), SortKey(Ref(BigIntType(), 1), True, False)
 """by time, then the largest number first and NULL last"""
-quiet = settings(max_examples=20, suppress_health_check=list(HealthCheck))
+quiet = settings(max_examples=examples(20), suppress_health_check=list(HealthCheck))
 
 numbers = st.none() | st.integers(0, 3)
 limits = st.tuples(st.integers(0, 2), st.none() | st.integers(0, 4))

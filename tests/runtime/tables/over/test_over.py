@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.rings import examples
 from tests.runtime.tables.tabular import check, harness, less, schema
 
 from millrace.datastream.state_backend import EmbeddedRocksDBStateBackend
@@ -161,7 +162,7 @@ def seen_by(one: Any, rows: list[Any], frame: Frame, peers: bool = True) -> Rows
     return [each[1:3] for each in rows[: last + 1] if each[2] >= earliest]
 
 
-@settings(max_examples=30, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(30), suppress_health_check=list(HealthCheck))
 @given(
     names=st.lists(st.sampled_from(list(AGGREGATES)), min_size=1, max_size=2, unique=True),
     frame=st.sampled_from(list(FRAMES)),
@@ -181,7 +182,7 @@ def test_event_time(names: list[str], frame: str, events: list[Any]) -> None:
     assert sorted(found, key=repr) == sorted(expected, key=repr)
 
 
-@settings(max_examples=10, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(10), suppress_health_check=list(HealthCheck))
 @given(
     name=st.sampled_from(list(AGGREGATES)),
     frame=st.sampled_from(list(FRAMES)),
@@ -207,7 +208,7 @@ def test_processing_time(name: str, frame: str, events: list[Any]) -> None:
     assert found == expected
 
 
-@settings(max_examples=10, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(10), suppress_health_check=list(HealthCheck))
 @given(events=events)
 def test_numbers_and_the_row_before(events: list[Any]) -> None:
     lag = AggCall("LAG", (NUMBER, Literal(BigIntType(), 2), Literal(BigIntType(), -1)), BigIntType())

@@ -177,7 +177,7 @@ def test_session_table(events: list[Any], gap: int) -> None:
 
 
 def check(config: TimedWindows, events: Sequence[Any], rows: Sequence[Row], late: int) -> None:
-    for name, outcome in outcomes(config, steps(events)):
+    for name, outcome in outcomes(config, steps(events), disk=True):
         found = sorted(map(unordered, table_of(changes_of(outcome.values)).elements()), key=repr)
         assert found == sorted(map(unordered, rows), key=repr), name
         assert outcome.measured["metric numLateRecordsDropped"].count == late, name

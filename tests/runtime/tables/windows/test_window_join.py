@@ -9,6 +9,7 @@ from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.rings import examples
 from tests.runtime.tables.tabular import both, check, equal, harness, less, schema, table_of
 
 from millrace.relational.rex import Ref
@@ -60,7 +61,7 @@ def expected(kind: str, left: list[Any], right: list[Any]) -> Counter[Any]:
     return Counter(found)
 
 
-@settings(max_examples=30, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(30), suppress_health_check=list(HealthCheck))
 @given(kind=st.sampled_from(["INNER", "LEFT", "RIGHT", "FULL", "SEMI", "ANTI"]), events=scripts)
 def test_joins_each_window_and_drops_late_rows(kind: str, events: list[Any]) -> None:
     script: list[Any] = []

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from pyspark.sql import types as s
 
 from millrace.relational import types as t
-from millrace.spark.tables.steps import packing
-from millrace.spark.tables.steps.packing import PackedCall, PackTask, can_pack
+from millrace.spark.tables.steps import finishing
+from millrace.spark.tables.steps.finishing import PackedCall, PackTask, can_pack
 
 KEYS = st.tuples(st.none() | st.sampled_from([0.0, -0.0, math.nan, 1.5]), st.none() | st.sampled_from(["", "a", "b"]))
 VALUES = st.none() | st.integers(-9, 9)
@@ -61,7 +61,7 @@ def unpacked(call: PackedCall, batches: list[pa.RecordBatch], place: int) -> dic
 @example([((zero, None), number, None, number) for number, zero in enumerate([-0.0, 0.0, -0.0])], 3, 9)
 def test_rows_stay_with_their_keys_in_their_order(rows: list[Any], size: int, lot: int) -> None:
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(packing, "MOST_ROWS", lot)
+        patched.setattr(finishing, "MOST_ROWS", lot)
         found = list(PackTask(2, (PAIR, SINGLE))(in_batches(rows, size)))
     pairs, singles = defaultdict(list), defaultdict(list)
     for key, first, second, third in rows:
@@ -79,7 +79,7 @@ def test_a_condition_is_of_its_call_only(rows: list[Any], size: int, lot: int) -
         arrays = [*batch.columns[:3], flags, batch[2]]
         columns.append(pa.RecordBatch.from_arrays(arrays, [f"c{at}" for at in range(5)]))
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(packing, "MOST_ROWS", lot)
+        patched.setattr(finishing, "MOST_ROWS", lot)
         found = list(PackTask(2, (FILTERED, SINGLE))(columns))
     some, every = defaultdict(list), defaultdict(list)
     for key, first, _, third in rows:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millrace.spark.tables.steps.packing import column_of, cut_sizes, plane_count, planes_of
+from millrace.spark.tables.steps.finishing import column_of, cut_sizes, plane_count, planes_of
 
 UTC = datetime.timezone.utc
 TEXT = st.text("aé∞", max_size=3)

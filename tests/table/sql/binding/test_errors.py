@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.corpus import corpus
 from tests.table.sql.sessions import Session
 
 from millrace.relational import nodes as n
@@ -196,7 +197,7 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("query", "message"), WRONG, ids=[message[:40] for _, message in WRONG])
+@corpus(("query", "message"), WRONG, 91)
 def test_error(query: str, message: str, session: Session) -> None:
     before, rest = query.split("»")
     marked, after = rest.split("«")

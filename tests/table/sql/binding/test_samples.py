@@ -6,7 +6,7 @@ import pytest
 
 from millrace.relational import nodes as n
 from millrace.relational.nodes.rel import find
-from millrace.relational.rex_text import rex_text
+from millrace.relational.rex import rex_text
 from millrace.table import EnvironmentSettings, TableEnvironment
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import duckdb
 import pytest
+from tests.corpus import corpus
 from tests.table.sql.binding.duckdb_plans import sql_of
 from tests.table.sql.queries import AGGREGATES, JOINS, QUERIES, SETS, SUBQUERIES, TABLES, Query
 from tests.table.sql.sessions import Session
@@ -57,7 +58,7 @@ def _comparable(rows: list[tuple[Any, ...]], ordered: bool) -> Any:
     return rows if ordered else Counter(rows)
 
 
-@pytest.mark.parametrize("query", QUERIES, ids=lambda query: query.name)
+@corpus("query", QUERIES, 163)
 def test_plan_means_what_the_query_means(query: Query, session: Session, database: Any) -> None:
     plan = transform(session.bind(query.sql), top_n)
     expected = database.execute(query.duckdb or query.sql)
@@ -71,7 +72,7 @@ def test_plan_means_what_the_query_means(query: Query, session: Session, databas
         assert column.type.is_nullable or all(row[at] is not None for row in rows), column
 
 
-@pytest.mark.parametrize("query", QUERIES, ids=lambda query: query.name)
+@corpus("query", QUERIES, 163)
 def test_no_subquery_is_left(query: Query, session: Session) -> None:
     for node in n.walk(session.bind(query.sql)):
         for expression in expressions_of(node):
@@ -81,7 +82,7 @@ def test_no_subquery_is_left(query: Query, session: Session) -> None:
 @pytest.mark.parametrize(
     "optimise", [optimizer.optimise_batch, optimizer.optimise_streaming], ids=["batch", "streaming"]
 )
-@pytest.mark.parametrize("query", QUERIES, ids=lambda query: query.name)
+@corpus("query", QUERIES, 163)
 def test_optimised_plan_means_the_same(
     query: Query, optimise: Callable[[n.Rel, Surroundings], n.Rel], session: Session, database: Any
 ) -> None:

@@ -21,6 +21,7 @@ from millrace.connectors.cdc.mysql.binlog_stream import FIRST, Begin, Event, Log
 from millrace.connectors.cdc.mysql.binlog_transactions import PreparedReader, Step, Transactions
 from millrace.connectors.cdc.mysql.mysql_server import Server
 from millrace.connectors.cdc.mysql.schema_history import TableAt, TrackedTables
+from millrace.connectors.dbapi import Connection
 from millrace.connectors.stores import ConnectionFailed
 
 Events = list[Change | SchemaChangeEvent]
@@ -223,7 +224,7 @@ _SECONDS = 60.0
 Open = Callable[[Begin], LogStream]
 
 
-def start_position(startup: StartupOptions, server: Server, connection: Any, open_stream: Open) -> Position:
+def start_position(startup: StartupOptions, server: Server, connection: Connection, open_stream: Open) -> Position:
     """:raises PositionLost: the log does not go back to there.
     :raises ValueError: there is no such way to begin."""
     mode = startup.mode
@@ -238,7 +239,7 @@ def start_position(startup: StartupOptions, server: Server, connection: Any, ope
     return end_of_log(server, connection)
 
 
-def end_of_log(server: Server, connection: Any, life: int = 0) -> Position:
+def end_of_log(server: Server, connection: Connection, life: int = 0) -> Position:
     """The end of the log: whatever is before it is seen by everybody from now on."""
     if not server.mariadb:
         return server.position(connection, life)
@@ -247,7 +248,7 @@ def end_of_log(server: Server, connection: Any, life: int = 0) -> Position:
     return exact._replace(gtids=server.gtids(connection, exact.file, exact.offset))
 
 
-def _named_position(offset: Any, server: Server, connection: Any, open_stream: Open) -> Position:
+def _named_position(offset: Any, server: Server, connection: Connection, open_stream: Open) -> Position:
     if isinstance(offset, Mapping):
         gtids, file, place = offset.get("gtids"), offset.get("file"), offset.get("pos", FIRST)
     elif isinstance(offset, (tuple, list)):
@@ -265,7 +266,7 @@ def _named_position(offset: Any, server: Server, connection: Any, open_stream: O
     return found
 
 
-def check_position(position: Position, server: Server, connection: Any) -> None:
+def check_position(position: Position, server: Server, connection: Connection) -> None:
     """:raises PositionLost: the log of the server does not have a place."""
     sizes = dict(server.files(connection))
     if position.file not in sizes:
@@ -278,7 +279,7 @@ def check_position(position: Position, server: Server, connection: Any) -> None:
         )
 
 
-def after_gtids(gtids: str, server: Server, connection: Any, open_stream: Open, life: int = 0) -> Position:
+def after_gtids(gtids: str, server: Server, connection: Connection, open_stream: Open, life: int = 0) -> Position:
     """The first transaction that is not in a set.
 
     :raises PositionLost: the server has no log any more of one that is not in the set.
@@ -308,7 +309,7 @@ def after_gtids(gtids: str, server: Server, connection: Any, open_stream: Open, 
     return end
 
 
-def _position_at_time(milliseconds: int, server: Server, connection: Any, open_stream: Open) -> Position:
+def _position_at_time(milliseconds: int, server: Server, connection: Connection, open_stream: Open) -> Position:
     """The first transaction that ran at a time or later; times of the log have seconds."""
     end = server.position(connection)
     files = [name for name, _ in server.files(connection)]

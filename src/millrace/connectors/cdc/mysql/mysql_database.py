@@ -26,6 +26,7 @@ from millrace.connectors.cdc.mysql.binlog_transactions import PreparedReader
 from millrace.connectors.cdc.mysql.mysql_server import Server, codec_of, connect, connected, identify
 from millrace.connectors.cdc.mysql.schema_history import ServerQuestions, TrackedTables
 from millrace.connectors.cdc.mysql.snapshot_chunks import ChunkReader
+from millrace.connectors.dbapi import Connection
 from millrace.connectors.jdbc.dialect import Target
 from millrace.connectors.jdbc.mysql import MySqlDialect
 from millrace.connectors.stores import ConnectionFailed
@@ -170,7 +171,7 @@ class MySqlDatabase(CdcDatabase):
         with self._server() as (server, connection):
             return self._here(position, server, connection)
 
-    def _here(self, position: Position, server: Server, connection: Any) -> Position:
+    def _here(self, position: Position, server: Server, connection: Connection) -> Position:
         """A position of another server's log as one of this server's.
 
         :raises PositionLost: the log does not have it.
@@ -319,7 +320,7 @@ def _is_passing(error: BaseException) -> bool:
 
 
 def _located(
-    connection: Any, relation: Relation, column: str, bounds: Sequence[Any], values: Sequence[Any]
+    connection: Connection, relation: Relation, column: str, bounds: Sequence[Any], values: Sequence[Any]
 ) -> list[int]:
     """In which chunks values lie, as the server orders them."""
     native = relation.schema.columns[relation.schema.names.index(column)].native

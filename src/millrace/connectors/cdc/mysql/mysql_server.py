@@ -13,6 +13,7 @@ from typing import Any
 
 from millrace.connectors.cdc.events import Column, TableId, TableSchema
 from millrace.connectors.cdc.mysql.binlog_position import Position, file_number
+from millrace.connectors.dbapi import Connection
 from millrace.connectors.jdbc.dialect import Target, query_rows
 from millrace.connectors.jdbc.mysql import MySqlDialect, mysql_type, pymysql
 
@@ -107,7 +108,7 @@ class Server:
 
     # -- the log ------------------------------------------------------------------------------------------------
 
-    def position(self, connection: Any, life: int = 0) -> Position:
+    def position(self, connection: Connection, life: int = 0) -> Position:
         """Where the log ends now. :raises RuntimeError: there is none, or the user may not ask."""
         row = self._status(connection)
         file, offset = str(row[0]), int(row[1])
@@ -117,7 +118,7 @@ class Server:
     def at(self, file: str, offset: int, gtids: str = "", life: int = 0) -> Position:
         return Position(life, file_number(file), offset, 0, file, self.name, gtids)
 
-    def _status(self, connection: Any) -> Sequence[Any]:
+    def _status(self, connection: Connection) -> Sequence[Any]:
         """:returns: file, offset and, of MySQL, three more."""
         try:
             if self.mariadb:
@@ -135,7 +136,7 @@ class Server:
             raise RuntimeError(f"{self.title} at {self.place} has no binary log: {_HOW_LOG}")
         return list(found[0])
 
-    def gtids(self, connection: Any, file: str, offset: int) -> str:
+    def gtids(self, connection: Connection, file: str, offset: int) -> str:
         """Of MariaDB: which transactions are before a place of the log; empty if it does not know.
 
         It reads the file up to there to find out.
@@ -143,7 +144,7 @@ class Server:
         found = query_rows(connection, "SELECT BINLOG_GTID_POS(%s, %s)", file, offset)
         return str(found[0][0] or "")
 
-    def files(self, connection: Any) -> list[tuple[str, int]]:
+    def files(self, connection: Connection) -> list[tuple[str, int]]:
         """The files of the log that are there, with their sizes, oldest first."""
         try:
             return [(str(row[0]), int(row[1])) for row in query_rows(connection, "SHOW BINARY LOGS")]
@@ -162,7 +163,7 @@ class Server:
 
     # -- how it is set ------------------------------------------------------------------------------------------
 
-    def check(self, connection: Any) -> None:
+    def check(self, connection: Connection) -> None:
         """:raises RuntimeError: its log does not have what is needed; with what to set."""
         rows = query_rows(
             connection,
@@ -208,7 +209,7 @@ class Server:
 
     # -- texts --------------------------------------------------------------------------------------------------
 
-    def collations(self, connection: Any) -> dict[int, str]:
+    def collations(self, connection: Connection) -> dict[int, str]:
         """The character set of each collation, by number."""
         table = "collations"
         if self.mariadb:
@@ -229,7 +230,7 @@ class Server:
 _HOW_LOG = "start it with --log-bin, --server-id and --binlog-format=ROW"
 
 
-def identify(connection: Any, target: Target) -> Server:
+def identify(connection: Connection, target: Target) -> Server:
     """Which server is at the other end."""
     version = str(query_rows(connection, "SELECT version()")[0][0])
     mariadb = "mariadb" in version.lower()
@@ -262,7 +263,7 @@ _NOT_OURS = "('information_schema', 'mysql', 'performance_schema', 'sys')"
 _TABLES_AT_ONCE = 200
 
 
-def table_names(connection: Any) -> list[TableId]:
+def table_names(connection: Connection) -> list[TableId]:
     """All tables but those of the server itself."""
     rows = query_rows(
         connection,
@@ -272,7 +273,7 @@ def table_names(connection: Any) -> list[TableId]:
     return [TableId("", str(database), str(name)) for database, name in rows]
 
 
-def table_schemas(connection: Any, tables: Sequence[TableId]) -> dict[TableId, TableSchema]:
+def table_schemas(connection: Connection, tables: Sequence[TableId]) -> dict[TableId, TableSchema]:
     """The current schemas of these tables; tables that do not exist are left out."""
     found: dict[TableId, TableSchema] = {}
     for begin in range(0, len(tables), _TABLES_AT_ONCE):
@@ -280,7 +281,7 @@ def table_schemas(connection: Any, tables: Sequence[TableId]) -> dict[TableId, T
     return found
 
 
-def _some_schemas(connection: Any, tables: Sequence[TableId]) -> Mapping[TableId, TableSchema]:
+def _some_schemas(connection: Connection, tables: Sequence[TableId]) -> Mapping[TableId, TableSchema]:
     columns: dict[TableId, list[Column]] = {}
     for database, table, name, native, nullable, comment, default in _rows_about(
         connection,
@@ -302,7 +303,7 @@ def _some_schemas(connection: Any, tables: Sequence[TableId]) -> Mapping[TableId
     return {table: TableSchema(tuple(each), tuple(keys.get(table, ()))) for table, each in columns.items()}
 
 
-def storage_engines(connection: Any, tables: Sequence[TableId]) -> dict[TableId, str]:
+def storage_engines(connection: Connection, tables: Sequence[TableId]) -> dict[TableId, str]:
     """The storage engine of each table, such as InnoDB."""
     query = "SELECT table_schema, table_name, engine FROM information_schema.tables WHERE {}"
     return {
@@ -310,7 +311,7 @@ def storage_engines(connection: Any, tables: Sequence[TableId]) -> dict[TableId,
     }
 
 
-def text_charsets(connection: Any, table: TableId) -> dict[str, str | None]:
+def text_charsets(connection: Connection, table: TableId) -> dict[str, str | None]:
     """The character sets of the columns of a table, as Python calls them."""
     query = (
         "SELECT table_schema, table_name, column_name, character_set_name FROM information_schema.columns "
@@ -319,7 +320,7 @@ def text_charsets(connection: Any, table: TableId) -> dict[str, str | None]:
     return {name: codec_of_charset(charset) for _, _, name, charset in _rows_about(connection, [table], query)}
 
 
-def column_collation(connection: Any, table: TableId, column: str) -> str | None:
+def column_collation(connection: Connection, table: TableId, column: str) -> str | None:
     """By which the texts of a column are ordered."""
     query = (
         "SELECT collation_name FROM information_schema.columns "
@@ -329,7 +330,7 @@ def column_collation(connection: Any, table: TableId, column: str) -> str | None
     return str(rows[0][0]) if rows and rows[0][0] is not None else None
 
 
-def _rows_about(connection: Any, tables: Sequence[TableId], query: str) -> list[list[Any]]:
+def _rows_about(connection: Connection, tables: Sequence[TableId], query: str) -> list[list[Any]]:
     """A query over some tables; texts that come as bytes are decoded."""
     if not tables:
         return []

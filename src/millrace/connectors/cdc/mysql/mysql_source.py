@@ -109,6 +109,7 @@ _MODES = (
 
 class MySqlCdcFactory(TableFactory):
     identifier = "mysql-cdc"
+    extra = "mysql-cdc"
     required = ("hostname", "username", "password", "database-name", "table-name")
     optional = (
         "port",

@@ -18,6 +18,7 @@ from millrace.connectors.cdc.mysql.binlog_position import Position
 from millrace.connectors.cdc.mysql.binlog_reader import MySqlLogReader
 from millrace.connectors.cdc.mysql.mysql_server import Server
 from millrace.connectors.cdc.mysql.mysql_types import base_type
+from millrace.connectors.dbapi import Connection
 from millrace.connectors.jdbc.dialect import query_rows
 from millrace.connectors.jdbc.mysql import pymysql
 
@@ -48,7 +49,7 @@ def can_be_cut(native: str) -> bool:
     return is_ordered_here(native) or base_type(native) in _TEXTS
 
 
-def column_bounds(connection: Any, table: TableId, schema: TableSchema, column: str) -> Bounds:
+def column_bounds(connection: Connection, table: TableId, schema: TableSchema, column: str) -> Bounds:
     """The minimum and maximum of a column, and the estimated number of rows; None for both if the table has to be
     one chunk."""
     rows = query_rows(
@@ -69,7 +70,7 @@ def column_bounds(connection: Any, table: TableId, schema: TableSchema, column: 
     return Bounds(least, greatest, number)
 
 
-def next_bound(connection: Any, table: TableId, column: str, start: Any, greatest: Any, rows: int) -> Any | None:
+def next_bound(connection: Connection, table: TableId, column: str, start: Any, greatest: Any, rows: int) -> Any | None:
     """The value at which a chunk of about ``rows`` rows ends; None: the chunk reaches ``greatest``."""
     wanted, values = [f"{quoted_column(column)} <= %s"], [greatest]
     if start is not None:
@@ -101,7 +102,7 @@ def select_list(schema: TableSchema) -> str:
     )
 
 
-def rows_of(connection: Any, chunk: Chunk, schema: TableSchema) -> list[tuple[Any, ...]]:
+def rows_of(connection: Connection, chunk: Chunk, schema: TableSchema) -> list[tuple[Any, ...]]:
     """The rows of a chunk."""
     wanted, values = [], []
     if chunk.column is not None and chunk.start is not None:
@@ -116,7 +117,7 @@ def rows_of(connection: Any, chunk: Chunk, schema: TableSchema) -> list[tuple[An
 
 
 def locate_values(
-    connection: Any, native: str, collation: str | None, bounds: Sequence[Any], values: Sequence[Any]
+    connection: Connection, native: str, collation: str | None, bounds: Sequence[Any], values: Sequence[Any]
 ) -> list[int]:
     """How many bounds are at most each value, as the server compares them: by halving, all values at a time."""
     form = f"CAST(%s AS {base_type(native)})" if collation is None else f"CONVERT(%s USING utf8mb4) COLLATE {collation}"

@@ -51,16 +51,16 @@ class Relations:
     def __init__(self, namespace: str, wanted: Sequence[Relation], asking: Callable[[], Any]) -> None:
         self._namespace = namespace
         self._known: dict[TableId, Relation] = {each.table: each for each in wanted}
-        self._told: dict[int, DescribedTable] = {}
+        self._tables: dict[int, DescribedTable] = {}
         self._names: dict[int, TableId] = {}
         self._asking = asking
 
     def forget(self) -> None:
         """The server starts over, and tells all tables again."""
-        self._told.clear()
+        self._tables.clear()
 
     def __getitem__(self, number: int) -> DescribedTable:
-        return self._told[number]
+        return self._tables[number]
 
     def take(self, described: Described) -> None:
         """Take in a message that describes a table. :raises RuntimeError: a captured table has another name now."""
@@ -74,12 +74,12 @@ class Relations:
         self._names[described.number] = table
         known = self._known.get(table)
         if known is None:
-            self._told[described.number] = DescribedTable(None)
+            self._tables[described.number] = DescribedTable(None)
             return
         schema = self._schema(described, known.schema)
         relation = known if _same_schema(schema, known.schema) else Relation(table, schema)
         keys = tuple(schema.names.index(name) for name in schema.primary_key)
-        self._told[described.number] = DescribedTable(relation, keys, described.identity == "f")
+        self._tables[described.number] = DescribedTable(relation, keys, described.identity == "f")
 
     def follow(self, told: DescribedTable) -> tuple[SchemaChangeEvent, ...]:
         """A change of a table is read: what is new about its schema."""
@@ -133,7 +133,7 @@ Events = list[Change | SchemaChangeEvent]
 _BEGIN, _COMMIT, _RELATION, _TRUNCATE = map(ord, "BCRT")
 _INSERT, _UPDATE, _DELETE, _NEW, _OLD = map(ord, "IUDNO")
 _KEY_ONLY = ord("K")
-_TOLD_TO_END = "57P01"
+_ADMIN_SHUTDOWN = "57P01"
 """the server shuts down, or another reader of this job has taken over: then this one must not come back"""
 
 
@@ -167,7 +167,7 @@ class PostgresLog(LogReader):
             self._gather(stream, events, until)
         except StreamFailed as error:
             self._stop()
-            if error.state.startswith(_TOLD_TO_END):
+            if error.state.startswith(_ADMIN_SHUTDOWN):
                 raise
             logger.warning("%s: the log broke off, and is asked for again: %s", self._settings.place, error)
         if not events and self._position == begin:

@@ -24,6 +24,7 @@ from millrace.connectors.cdc.postgres.replication_slot import (
     lsn_text,
 )
 from millrace.connectors.cdc.postgres.snapshot_chunks import typed_column as column_of
+from millrace.connectors.dbapi import Connection
 from millrace.connectors.jdbc.postgresql import PostgreSqlDialect
 from millrace.relational.types import DataType
 
@@ -71,7 +72,7 @@ class PostgresDatabase(CdcDatabase):
             found = self._found(connection)
             return {each.id: postgres_catalog.schema_of(connection, each.oid) for each in found}
 
-    def _found(self, connection: Any) -> list[postgres_catalog.FoundTable]:
+    def _found(self, connection: Connection) -> list[postgres_catalog.FoundTable]:
         found = postgres_catalog.find_tables(connection, self.settings)
         settings = self.settings
         if not found:

@@ -128,6 +128,7 @@ _MODES = (
 
 class PostgresCdcFactory(TableFactory):
     identifier = "postgres-cdc"
+    extra = "postgres-cdc"
     required = ("hostname", "username", "password", "database-name", "schema-name", "table-name", "slot.name")
     optional = (
         "port",

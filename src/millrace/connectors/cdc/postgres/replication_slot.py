@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from millrace.connectors.cdc.changes import Seen
 from millrace.connectors.cdc.database import PositionLost
 from millrace.connectors.cdc.postgres.postgres_catalog import FoundTable, PostgresSettings, psycopg_sql, quoted
+from millrace.connectors.dbapi import Connection
 
 # Places in the log
 
@@ -94,7 +95,7 @@ logger = logging.getLogger(__name__)
 
 PLUGIN = "pgoutput"
 POLL_SECONDS = 0.05
-LAG_TOLD = 0.5
+LAG_OF_WARNING = 0.5
 """share of what the server keeps from which on the lag is warned of"""
 _NUMBER = "({} - '0/0'::pg_lsn)::bigint"
 _SLOT = f"""
@@ -193,7 +194,7 @@ def end_of_log(connection: Any, settings: PostgresSettings, seen: bool) -> int:
     return found
 
 
-def wait_for_commits(connection: Any, settings: PostgresSettings) -> None:
+def wait_for_commits(connection: Connection, settings: PostgresSettings) -> None:
     """A transaction whose commit is written before a place in the log may not be seen yet: wait for those that run.
 
     :raises TimeoutError: one goes on; with its name.
@@ -288,7 +289,7 @@ class SlotWatch:
         self._next = self._warn_next = 0.0
         self._lag: int | None = None
 
-    def lag(self, connection: Any) -> int | None:
+    def lag(self, connection: Connection) -> int | None:
         """Bytes between what is confirmed and the end of the log."""
         now = time.monotonic()
         if now < self._next:
@@ -298,7 +299,7 @@ class SlotWatch:
         if state is None:
             return None
         self._lag = state.lag
-        if state.safe is not None and state.lag > LAG_TOLD * (state.lag + state.safe) and now >= self._warn_next:
+        if state.safe is not None and state.lag > LAG_OF_WARNING * (state.lag + state.safe) and now >= self._warn_next:
             self._warn_next = now + WARN_SECONDS
             logger.warning(
                 "%s: replication slot '%s' is %d MB behind, and is lost after %d MB more (max_slot_wal_keep_size)",
@@ -361,7 +362,7 @@ def _missing(connection: Any, name: str, tables: Sequence[FoundTable]) -> list[F
     return [each for each in tables if (each.id.schema, each.id.table) not in there]
 
 
-def _create(connection: Any, settings: PostgresSettings, tables: Sequence[FoundTable]) -> None:
+def _create(connection: Connection, settings: PostgresSettings, tables: Sequence[FoundTable]) -> None:
     name = settings.publication_name
     if settings.autocreate == "disabled":
         raise RuntimeError(

@@ -22,7 +22,7 @@ from millrace.connectors.cdc.postgres.postgres_catalog import KeyColumn, psycopg
 from millrace.connectors.cdc.postgres.replication_slot import SnapshotSeen
 from millrace.connectors.jdbc.driver_values import FIRST_DAY, FIRST_MOMENT, LAST_DAY, LAST_MOMENT
 from millrace.relational import types as t
-from millrace.relational.precision import canonical, fit
+from millrace.relational.precision import canonical, decimals_of_texts, fit
 from millrace.relational.type_table import Family, arrow_type, family_of
 from millrace.relational.types import DataType
 
@@ -209,11 +209,11 @@ def _dates(texts: pa.Array, kind: DataType) -> pa.Array:
 
 
 def _decimals(texts: pa.Array, kind: DataType) -> pa.Array:
+    assert isinstance(kind, t.DecimalType)
     wanted = arrow_type(kind)
     try:
-        return texts.cast(wanted)
+        return decimals_of_texts(texts, kind)
     except pa.ArrowInvalid:  # more digits than there is room for, or none at all
-        assert isinstance(kind, t.DecimalType)
         precision, scale = kind.precision, kind.scale
 
         def one(text: str | None) -> Decimal | None:

@@ -9,13 +9,12 @@ from __future__ import annotations
 import datetime as dt
 import io
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from itertools import islice
 from typing import Any, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from millrace.common.config_values import to_boolean, to_bytes_count, to_int
+from millrace.common.configuration import to_boolean, to_bytes_count, to_int
 from millrace.common.files.file_systems import open_file_system
 from millrace.connectors.file_system.file_format import SplitRecords
 from millrace.connectors.file_system.file_stream import FileSplit, RecordError
@@ -27,11 +26,12 @@ from millrace.connectors.file_system.table.table_format import (
     GatheredWriter,
     read_option,
 )
-from millrace.formats.avro_blocks import BROKEN, avro_blocks, reason
+from millrace.formats.avro_blocks import reason
+from millrace.formats.avro_records import AvroFileRecords
 from millrace.formats.orc import OrcError, OrcRows, orc_options
 from millrace.formats.parquet import OpenParquet, begins_in, parquet_file
 from millrace.formats.tables.avro_format import avro_columns, avro_records, avro_schema
-from millrace.formats.tables.format_options import NoForm
+from millrace.formats.text_columns import NoForm
 from millrace.relational import types as t
 from millrace.relational.nodes import Schema
 from millrace.relational.rex import Call, Literal, Ref, Rex
@@ -332,8 +332,6 @@ class _OrcRecords(ColumnRecords):
 # Avro
 
 AVRO_OPTIONS = ("codec", "timestamp_mapping.legacy")
-RECORDS = 8192
-"""Records of a batch that is read."""
 _AVRO_CODECS = {"zstd": "zstandard"}
 
 
@@ -396,49 +394,13 @@ class _AvroWriter(GatheredWriter):
         self._file.flush()
 
 
-class _AvroRecords(SplitRecords[Rows]):
-    """The records of a file; the position is their number. Blocks that were read before are not decoded again."""
-
+class _AvroRecords(AvroFileRecords[Rows]):
     def __init__(self, split: FileSplit, columns: Schema) -> None:
-        self._path = split.path
+        super().__init__(split)
         self._columns = columns
-        self._stream = open_file_system(split.root)[0].open_input_file(split.path)
-        self._position = split.position or 0
-        try:
-            self._blocks = avro_blocks(self._stream)
-        except BROKEN as error:
-            self._stream.close()
-            raise RecordError(f"{split.path}: not an Avro file: {reason(error)}") from error
-        self._records = self._left()
 
-    def _left(self) -> Iterator[Any]:
-        at = 0
-        for block in self._blocks:
-            begin = max(0, self._position - at)
-            at += block.num_records
-            if begin < block.num_records:
-                yield from islice(block, begin, None)
+    def batch(self, records: list[dict[str, Any]]) -> list[Rows]:
+        return [Rows(record_batch(avro_columns(records, self._columns), len(records)))]
 
-    def read_batch(self) -> list[Rows] | None:
-        records: list[Any] = []
-        try:
-            records.extend(islice(self._records, RECORDS))
-        except BROKEN as error:
-            raise self._problem(error, len(records)) from error
-        try:
-            columns = avro_columns(records, self._columns)
-        except BROKEN as error:
-            raise self._problem(error) from error
-        if not records:
-            return None
-        self._position += len(records)
-        return [Rows(record_batch(columns, len(records)))]
-
-    def _problem(self, error: Exception, read: int = 0) -> RecordError:
-        return RecordError(f"{self._path}, after record {self._position + read}: {reason(error)}")
-
-    def position(self) -> int:
-        return self._position
-
-    def close(self) -> None:
-        self._stream.close()
+    def problem(self, error: Exception, read: int) -> RecordError:
+        return RecordError(f"{self._path}, after record {read}: {reason(error)}")

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from millrace.common.config_values import to_boolean
+from millrace.common.configuration import to_boolean
 from millrace.common.files.file_access import BEGINNING, record_limit, too_large
 from millrace.connectors.file_system.file_format import LargeLine, LineBlocks, SplitRecords, where
 from millrace.connectors.file_system.file_stream import FileSplit, RecordError, is_compressed

@@ -9,9 +9,15 @@ from functools import reduce
 from typing import Any
 
 from millrace.relational import types as t
-from millrace.relational.functions.aggregates.registry import Accumulation, Entry, Keeping, Texts, aggregate
-from millrace.relational.functions.bitmaps import bitmap_class
-from millrace.relational.functions.casting import SignatureError
+from millrace.relational.bitmap_values import bitmap_class
+from millrace.relational.functions.aggregates.registry import (
+    Accumulation,
+    Entry,
+    Keeping,
+    Texts,
+    aggregate,
+    in_sequence,
+)
 from millrace.relational.functions.json_text import IN_JSON, json_array, json_object, nullable_writer
 from millrace.relational.functions.registry import (
     ANY,
@@ -23,20 +29,12 @@ from millrace.relational.functions.registry import (
     Infer,
     Kind,
     Signature,
+    SignatureError,
     takes,
 )
 from millrace.relational.rex import AggCall, Literal, Rex
 from millrace.relational.types import DataType
 from millrace.util.record import Record
-
-
-def in_sequence(entries: Sequence[Entry]) -> list[tuple[Any, ...]]:
-    """The arguments of all rows, in the order of the rows."""
-    return [args for _, args in sorted(((place, args) for args, places in entries for place in places), key=_place)]
-
-
-def _place(pair: tuple[int, Any]) -> int:
-    return pair[0]
 
 
 class Collect(Keeping):

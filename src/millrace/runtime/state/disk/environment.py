@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from typing import Any
 from weakref import WeakValueDictionary
 
+from millrace.runtime.state.figures import ENTRIES, MAP_BYTES, USED_BYTES, Figures
 from millrace.util.system import no_room
 
 MAP_SIZE = 1 << 30
@@ -28,7 +29,7 @@ READERS = 512
 
 _FORMAT = b"\0\0format"
 _BOOT = b"\0\0boot"
-FORMAT = b"millrace-state-1"
+FORMAT = b"millrace-state-3"
 
 _open: WeakValueDictionary[str, Environment] = WeakValueDictionary()
 """path -> open environment; LMDB allows a file to be opened only once in a process"""
@@ -140,6 +141,15 @@ class Environment:
                 f"{self.path} has to grow, but another run of its task has been reading it for {GROW_SECONDS:.0f} s"
             )
         self._env.set_mapsize(size)
+
+    def figures(self) -> Figures:
+        """Its size now."""
+        info, stat = self._env.info(), self._env.stat()
+        return {
+            MAP_BYTES: info["map_size"],
+            USED_BYTES: (info["last_pgno"] + 1) * stat["psize"],
+            ENTRIES: stat["entries"],
+        }
 
     def forget_dead_readers(self) -> None:
         """Release the pages that killed processes were reading."""

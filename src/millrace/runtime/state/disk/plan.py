@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import ClassVar
 
+from millrace.common.state.storage import ROWS_MEMORY
 from millrace.runtime.state.disk.job_folder import delete_job_folder, job_folder
 from millrace.runtime.state.disk.local_folder import local_folders, warn_of_memory
 from millrace.runtime.state.disk.state import DiskState
@@ -30,17 +31,19 @@ class OnDisk:
     """State on local disks.
 
     :param paths: directories, among which the tasks are divided; empty: those of ``local_folders``.
+    :param rows_memory: the bytes of SQL's rows that a process may have in memory, beside those that have changed.
     """
 
     in_memory: ClassVar[bool] = False
     paths: tuple[str, ...] = ()
+    rows_memory: int = ROWS_MEMORY
 
     def state_of(self, job_id: str, task: TaskId, small: Callable[[], Piece]) -> WorkingState:
         require_store()
         stage, partition = task
         roots = self._roots()
         folder = job_folder(roots[partition % len(roots)], job_id)
-        return DiskState(TaskDirectory(os.path.join(folder, f"{stage}-{partition}")), small)
+        return DiskState(TaskDirectory(os.path.join(folder, f"{stage}-{partition}")), small, self.rows_memory)
 
     def discard(self, job_id: str) -> None:
         for root in self._roots():

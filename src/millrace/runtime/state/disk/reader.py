@@ -42,6 +42,10 @@ class Reader:
         except self._failure as error:
             raise self._on_damage(error) from error
 
+    def damaged(self, error: Exception) -> Exception:
+        """The error to raise for one of reading what lies beside the environment; the environment is withdrawn."""
+        return self._on_damage(error)
+
     def below(self, base: bytes) -> Iterator[tuple[bytes, bytes]]:
         """All (key, record) whose key begins with ``base``, in order. To be exhausted before ``end``."""
         return self.after(base, base)

@@ -14,9 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
+from time import perf_counter_ns
 
 from millrace.runtime.state.backend import KeyedStateBackend
-from millrace.runtime.state.disk.backend import DiskStateBackend, flush_all, resident
+from millrace.runtime.state.disk.backend import DiskStateBackend, RowsPlace, flush_all
 from millrace.runtime.state.disk.content import (
     HEAD,
     Head,
@@ -40,6 +42,7 @@ from millrace.runtime.state.disk.task_directory import TaskDirectory, delete
 from millrace.runtime.state.disk.timer_queue import DiskTimerQueue
 from millrace.runtime.state.disk.write_batch import WriteBatch
 from millrace.runtime.state.disk.writer import BATCH, Writer
+from millrace.runtime.state.figures import WRITE_MILLIS, WRITES, Figures
 from millrace.runtime.state.state_time import StateTime
 from millrace.runtime.state.working import Piece, WorkingState, back_to, rebuild
 from millrace.runtime.storage import INITIAL, Past, StateStorage, TaskId
@@ -57,11 +60,13 @@ class DiskState(WorkingState):
 
     :param place: the directory that the copies of the task share.
     :param small: gives the state of the task without its keyed state.
+    :param rows_memory: the bytes of rows that all tables of the process may have in memory.
     """
 
-    def __init__(self, place: TaskDirectory, small: Callable[[], Piece]) -> None:
+    def __init__(self, place: TaskDirectory, small: Callable[[], Piece], rows_memory: int) -> None:
         self._place = place
         self._small = small
+        self._rows_memory = rows_memory
         self._reader = Reader(self._damaged)
         self._backends: dict[str, DiskStateBackend] = {}
         self._environment: Environment | None = None
@@ -77,9 +82,13 @@ class DiskState(WorkingState):
         self._draft: WriteBatch | None = None
         """the changes from ``_base`` to ``_at``, if timers have fired since"""
         self._whole_was_taken = False
+        self._writes = self._write_nanos = 0
+        """writing transactions so far, and their time (ns), in which rows in columns are written, too"""
 
     def backend(self, uid: str, time: StateTime) -> KeyedStateBackend:
-        backend = self._backends[uid] = DiskStateBackend(self._reader, time, self._spill, self._note_whole)
+        rows = RowsPlace(partial(self._place.rows_folder, uid), self._rows_memory)
+        backend = DiskStateBackend(self._reader, time, self._spill, self._note_whole, rows)
+        self._backends[uid] = backend
         return backend
 
     def _note_whole(self) -> None:
@@ -155,8 +164,15 @@ class DiskState(WorkingState):
 
     def _noted(self, version: int, delta: Piece) -> tuple[int, Piece]:
         if self._environment is not None:
-            self._since.append((version, _without_stored(delta)))
+            self._since.append((version, self._without_stored(delta)))
         return version, delta
+
+    def _without_stored(self, delta: Piece) -> Piece:
+        """The part of a delta that does not belong to tables on disk."""
+        return {
+            uid: (None if keyed is None else self._backends[uid].resident(keyed), *rest)
+            for uid, (keyed, *rest) in delta.items()
+        }
 
     # -- after an epoch -------------------------------------------------------------------------------------------
 
@@ -175,7 +191,15 @@ class DiskState(WorkingState):
         self._whole_was_taken = False
         self._reader.end()
 
+    def figures(self) -> Figures:
+        if self._environment is None:
+            return {}
+        written = {WRITES: self._writes, WRITE_MILLIS: self._write_nanos // 1_000_000}
+        return {**self._environment.figures(), **written}
+
     def close(self) -> None:
+        for backend in self._backends.values():
+            backend.close()
         self._reader.end()
         if self._environment is not None and not self._published:
             delete(self._environment.path)
@@ -283,10 +307,13 @@ class DiskState(WorkingState):
         self._reader.end()
         with self._place.lock():
             environment = self._environment or create_environment(self._place.new())
+            began = perf_counter_ns()
             try:
                 self._write(environment, version)
             except environment.failure as error:
                 raise RuntimeError(f"could not write keyed state to {environment.path}: {error}") from error
+            self._writes += 1
+            self._write_nanos += perf_counter_ns() - began
             if version is not None and not self._published:
                 self._place.publish(environment.path)
         if self._draft is None:
@@ -345,8 +372,3 @@ class DiskState(WorkingState):
             f"the keyed state in {environment.path} can't be read ({error}); it was deleted, and the next attempt will "
             f"rebuild it from the files of the job"
         )
-
-
-def _without_stored(delta: Piece) -> Piece:
-    """The part of a delta that does not belong to tables on disk."""
-    return {uid: (None if keyed is None else resident(keyed), *rest) for uid, (keyed, *rest) in delta.items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import os
 import shutil
 import time
@@ -33,6 +34,11 @@ class TaskDirectory:
     def new(self) -> str:
         """The path of an environment that does not exist yet."""
         return os.path.join(self.folder, f"{os.getpid()}-{uuid.uuid4().hex[:12]}")
+
+    def rows_folder(self, uid: str, state: str) -> str:
+        """The folder for the rows of an operator's state in columns."""
+        name = hashlib.sha256(f"{uid}\0{state}".encode()).hexdigest()[:16]
+        return os.path.join(self.folder, "rows", name)
 
     def current(self) -> str | None:
         """The path of the published environment; None: there is none."""

@@ -166,7 +166,7 @@ class DiskTimerQueue(TimerQueue):
 
     def go_on_from(self, next_number: int) -> None:
         """Continue registration numbers from here: no stored timer has this number or a later one."""
-        self._next = self._told = next_number
+        self._next = self._reported = next_number
 
     @property
     def next_number(self) -> int:

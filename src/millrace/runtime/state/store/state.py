@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
+import os
+import tempfile
 from collections.abc import Callable, Iterator
 
-from millrace.common.state.storage import KeyValueStore
+from millrace.common.state.storage import ROWS_MEMORY, KeyValueStore
 from millrace.runtime.state.backend import KeyedStateBackend
-from millrace.runtime.state.disk.backend import DiskStateBackend, flush_all
+from millrace.runtime.state.disk.backend import DiskStateBackend, RowsPlace, flush_all
 from millrace.runtime.state.disk.content import Head, prefix_of
 from millrace.runtime.state.disk.ordered import StoreEnvironment
 from millrace.runtime.state.disk.reader import Reader
@@ -33,14 +36,24 @@ class StoreState(MemoryState):
         self._reader = Reader(self._failed)
         self._backends: dict[str, DiskStateBackend] = {}
         self._head = Head()
+        self._rows: tempfile.TemporaryDirectory[str] | None = None
+        self._numbers = itertools.count()
 
     def backend(self, uid: str, time: StateTime) -> KeyedStateBackend:
         if self._store is None:
             self._store = self._open_store()
             self._environment = StoreEnvironment(self._store)
             self._reader.begin(self._environment)
-        backend = self._backends[uid] = DiskStateBackend(self._reader, time, self._spill, _nothing)
+        rows = RowsPlace(self._rows_folder, ROWS_MEMORY)
+        backend = DiskStateBackend(self._reader, time, self._spill, _nothing, rows)
+        self._backends[uid] = backend
         return backend
+
+    def _rows_folder(self, state: str) -> str:
+        """The folder for the rows of a state in columns, which are no entries of the store."""
+        if self._rows is None:
+            self._rows = tempfile.TemporaryDirectory(prefix="millrace-rows-")
+        return os.path.join(self._rows.name, str(next(self._numbers)))
 
     def load(self, task: TaskId, past: Past, storage: StateStorage) -> Iterator[tuple[int, Piece]]:
         yield from super().load(task, past, storage)
@@ -50,6 +63,10 @@ class StoreState(MemoryState):
         self._flush()
 
     def close(self) -> None:
+        for backend in self._backends.values():
+            backend.close()
+        if self._rows is not None:
+            self._rows.cleanup()
         self._reader.end()
         store, self._store = self._store, None
         if store is not None:

@@ -13,19 +13,31 @@ from typing import Any
 
 import pyarrow as pa
 
-from millrace.relational.functions.aggregates.registry import Accumulation, Folding, Slot, accumulation, counting
+from millrace.relational.functions.aggregates.registry import (
+    Accumulation,
+    Extremum,
+    Folding,
+    Slot,
+    accumulation,
+    counting,
+)
 from millrace.relational.rex import AggCall, Rex
 from millrace.relational.type_table import arrow_type
 from millrace.relational.values import to_internal
 from millrace.runtime.functions.aggregates import GroupFunction, UserAccumulators, of_entries
 from millrace.runtime.functions.runner import FunctionRunner
-from millrace.runtime.tables.aggregates.append_only_distinct import SeenValues
 from millrace.runtime.tables.aggregates.batch import Batch
-from millrace.runtime.tables.aggregates.distinct import CountedValues, DistinctCounts, OnceValues
+from millrace.runtime.tables.aggregates.distinct import (
+    CountedValues,
+    DistinctCounts,
+    DistinctInColumns,
+    OnceValues,
+)
 from millrace.runtime.tables.aggregates.ordered import in_order, with_keys, without_order
 from millrace.runtime.tables.aggregates.partials import as_type, filled
 from millrace.runtime.tables.aggregates.retained_rows import KeptRows
 from millrace.runtime.tables.aggregates.retained_values import KeptExtremum, KeptPlaces, KeptValues, kept_values
+from millrace.runtime.tables.aggregates.value_rows import ColumnExtremum
 from millrace.runtime.tables.columns.keys import Ids
 from millrace.runtime.tables.columns.reduction import reduce_columns
 from millrace.runtime.tables.state import KeyedMap
@@ -41,13 +53,13 @@ class _Call:
 
     call: AggCall
     start: int
-    how: Folding | KeptValues | UserAccumulators
+    how: Folding | KeptValues | UserAccumulators | ColumnExtremum
     distinct: DistinctCounts | None = None
     filter_number: int = 0
 
     @property
     def slots(self) -> tuple[Slot, ...]:
-        return self.how.slots if isinstance(self.how, Folding) else ()
+        return self.how.slots if isinstance(self.how, (Folding, ColumnExtremum)) else ()
 
     @property
     def zeros(self) -> tuple[Any, ...]:
@@ -65,6 +77,8 @@ class Accumulators:
     :param entries: name -> the state of values, for calls that store them.
     :param distinct: makes the state of DISTINCT values, if it is not entries: (name, arguments) -> ....
     :param functions: the user's functions, which the operator opens; None if no call is one.
+    :param extremum: makes the values of MIN and MAX, if they are not entries, but columns: (name, call, types of its
+        arguments) -> ....
     """
 
     def __init__(
@@ -74,8 +88,10 @@ class Accumulators:
         entries: Callable[[str], KeyedMap],
         distinct: Callable[[str, tuple[Rex, ...]], DistinctCounts] | None = None,
         functions: FunctionRunner | None = None,
+        extremum: Callable[[str, AggCall, Sequence[pa.DataType]], ColumnExtremum] | None = None,
     ) -> None:
         self._functions = functions
+        self._extremum = extremum
         self._retracts = retracts
         self._calls: list[_Call] = []
         self._distinct: dict[tuple[Any, ...], DistinctCounts] = {}
@@ -85,27 +101,40 @@ class Accumulators:
             if call.order:
                 call = without_order(call) if ordered is None else with_keys(call)
             values = self._distinct_of(call, distinct or partial(_counted, entries))
-            how = self._how(call, ordered, retracts, partial(entries, f"values-{number}"))
+            how = self._how(call, ordered, retracts, f"values-{number}", entries)
             made = _Call(call, width, how, values)
             if values is not None:
                 made.filter_number = values.filter_number(call.filter)
             self._calls.append(made)
             width += len(made.zeros)
+        for values in self._distinct.values():
+            values.begin()
         self.zero: Accumulator = (0, *(zero for call in self._calls for zero in call.zeros))
 
     def _how(
-        self, call: AggCall, ordered: Accumulation | None, retracts: bool, entries: Callable[[], KeyedMap]
-    ) -> Folding | KeptValues | UserAccumulators:
+        self,
+        call: AggCall,
+        ordered: Accumulation | None,
+        retracts: bool,
+        name: str,
+        entries: Callable[[str], KeyedMap],
+    ) -> Folding | KeptValues | UserAccumulators | ColumnExtremum:
         types = [arrow_type(arg.type) for arg in call.args]
         if call.udf is None:
             found = ordered or accumulation(call, retracts)
-            return found if isinstance(found, Folding) else kept_values(entries(), types, found)  # type: ignore[arg-type]
+            if isinstance(found, Folding):
+                return found
+            if isinstance(found, Extremum) and self._extremum is not None:
+                return self._extremum(name, call, types)
+            return kept_values(entries(name), types, found)  # type: ignore[arg-type]
         assert self._functions is not None
         function = GroupFunction(self._functions, call)
         if call.udf.vectorized and not retracts:
-            return KeptRows(entries(), types, lambda args, length: to_internal(function.value(args, length), call.type))
+            return KeptRows(
+                entries(name), types, lambda args, length: to_internal(function.value(args, length), call.type)
+            )
         if call.udf.vectorized:
-            return KeptPlaces(entries(), types, False, of_entries(function, call, types), None)
+            return KeptPlaces(entries(name), types, False, of_entries(function, call, types), None)
         return UserAccumulators(function)
 
     def _distinct_of(
@@ -126,16 +155,17 @@ class Accumulators:
 
     @cached_property
     def in_columns(self) -> bool:
-        """Whether an accumulator consists of its slots, except that DISTINCT values are in columns of their own."""
+        """Whether an accumulator consists of its slots, except that values are in columns of their own."""
         return all(
-            isinstance(each.how, Folding) and isinstance(each.distinct, (SeenValues, type(None)))
+            isinstance(each.how, (Folding, ColumnExtremum))
+            and isinstance(each.distinct, (DistinctInColumns, type(None)))
             for each in self._calls
         )
 
     @property
     def follows_from_slots(self) -> bool:
         """Whether an old accumulator can still be evaluated after the state has changed."""
-        return all(isinstance(each.how, (Folding, KeptExtremum)) for each in self._calls)
+        return all(isinstance(each.how, (Folding, KeptExtremum, ColumnExtremum)) for each in self._calls)
 
     @cached_property
     def slots(self) -> list[Slot]:
@@ -210,7 +240,7 @@ class Accumulators:
 
     def _keep(self, each: _Call, columns: list[list[Any]], rows: CallRows, ats: Sequence[Any]) -> None:
         slots = columns[each.start]
-        if isinstance(each.how, KeptValues):
+        if isinstance(each.how, (KeptValues, ColumnExtremum)):
             each.how.update(*rows, ats, slots)
         elif isinstance(each.how, UserAccumulators):
             each.how.update(*rows, slots)
@@ -224,28 +254,96 @@ class Accumulators:
     def partials(self, batch: Batch, count: int, keys: Sequence[pa.Array] = ()) -> list[pa.Array]:
         """The slots of ``count`` accumulators of this batch alone, as columns. Only if ``in_columns``.
 
-        :param keys: key columns of the accumulators, for DISTINCT values.
+        :param keys: key columns of the accumulators, for values.
         """
         parts: list[tuple[int, Slot, pa.Array]] = [(0, ROW_COUNT, batch.signs)]
+        found: dict[int, pa.Array] = {}
         for each in self._calls:
             if each.distinct is None:
                 args = [batch.column(arg) for arg in each.call.args]
-                parts += self._contributed(each, args, batch.signs_where(each.call.filter))
-        found = dict(self._reduced(batch.ids, count, parts))
+                signs = batch.signs_where(each.call.filter)
+                if isinstance(each.how, Folding):
+                    parts += _placed(each, each.how.contributions(args, signs))
+                else:
+                    found.update(self._best(each, (batch.ids, args, signs), count, keys))
+        found.update(self._reduced(batch.ids, count, parts))
         for values in self._distinct.values():
-            assert isinstance(values, SeenValues)
+            assert isinstance(values, DistinctInColumns)
             changed = values.seen(batch, keys, count)
             parts = []
             for each in self._calls:
-                if each.distinct is values:
-                    parts += self._contributed(each, changed.args, changed.signs[each.filter_number])
+                if each.distinct is not values:
+                    continue
+                args, signs = changed.args, changed.signs[each.filter_number]
+                if isinstance(each.how, Folding):
+                    parts += _placed(each, each.how.contributions(args, signs))
+                else:
+                    found.update(self._best(each, (changed.ids, args, signs), count, keys))
             found.update(self._reduced(changed.ids, count, parts))
         return [found[place] for place in range(len(self.slots))]
 
-    @staticmethod
-    def _contributed(each: _Call, args: Sequence[pa.Array], signs: pa.Array) -> list[tuple[int, Slot, pa.Array]]:
-        assert isinstance(each.how, Folding)
-        return _placed(each, each.how.contributions(args, signs))
+    def _best(
+        self, each: _Call, rows: CallRows, count: int, keys: Sequence[pa.Array]
+    ) -> Iterable[tuple[int, pa.Array]]:
+        """The slot of MIN or MAX after these rows, for what they add."""
+        assert isinstance(each.how, ColumnExtremum)
+        changed = each.how.contributed(*rows, keys)
+        return self._reduced(changed.ids, count, [(each.start, each.how.slot, changed.args[0])])
+
+    def each(
+        self, batch: Batch, keys: Sequence[pa.Array], old: Sequence[Accumulator | None]
+    ) -> tuple[list[list[Any]], list[Callable[[Any, Any], Any]]]:
+        """(for each slot what each row of a batch contributes, for each slot how a contribution is merged). Only if
+        ``in_columns``.
+
+        :param keys: key columns of the accumulators.
+        :param old: the accumulators before; None: there is none.
+        """
+        signs = {
+            id(values): values.each(batch, keys, len(old))
+            for values in self._distinct.values()
+            if isinstance(values, DistinctInColumns)
+        }
+        found: list[list[Any]] = [batch.signs.to_pylist()]
+        merges = list(self._merges)
+        for each in self._calls:
+            args = [batch.column(arg) for arg in each.call.args]
+            if each.distinct is None:
+                counts = batch.signs_where(each.call.filter)
+            else:
+                counts = signs[id(each.distinct)][each.filter_number]
+            if isinstance(each.how, Folding):
+                contributed = zip(each.how.contributions(args, counts), each.slots)
+                found += [_filled(as_type(column, slot.type), slot) for column, slot in contributed]
+            else:
+                assert isinstance(each.how, ColumnExtremum)
+                best = [None if known is None else known[each.start] for known in old]
+                found.append(each.how.each(batch.ids, args, counts, keys, best))
+                merges[each.start] = _replaced
+        return found, merges
+
+    def corrected(
+        self, now: Sequence[pa.Array], old: Sequence[pa.Array], known: Ids, keys: Sequence[pa.Array]
+    ) -> list[pa.Array]:
+        """The slots of some accumulators after ``partials`` were merged into them, without what the batch takes back.
+
+        :param now: the merged slots; ``old``: those before, both of the accumulators ``known`` of the batch.
+        :param keys: key columns of all accumulators of the batch.
+        """
+        found = list(now)
+        for each in self._calls:
+            if isinstance(each.how, ColumnExtremum):
+                found[each.start] = each.how.corrected(now[each.start], old[each.start], known, keys)
+        return found
+
+    def clear_groups(self, keys: Sequence[pa.Array], count: int) -> None:
+        """Delete the values of accumulators in columns, by their key columns."""
+        for values in self._distinct.values():
+            assert isinstance(values, DistinctInColumns)
+            values.clear_groups(keys, count)
+        for each in self._calls:
+            if isinstance(each.how, ColumnExtremum):
+                each.how.clear_groups(keys, count)
 
     @staticmethod
     def _reduced(ids: Ids, count: int, parts: Sequence[tuple[int, Slot, pa.Array]]) -> Iterable[tuple[int, pa.Array]]:
@@ -282,6 +380,7 @@ class Accumulators:
             elif isinstance(how, KeptValues):
                 columns[start][0] = how.absorb(at, columns[start][0], other, other_accumulator[start])
             else:
+                assert isinstance(how, UserAccumulators)
                 columns[start][0] = how.absorb(columns[start][0], other_accumulator[start])
         for values in self._distinct.values():
             assert isinstance(values, CountedValues)
@@ -292,12 +391,21 @@ class Accumulators:
         self.clear(other)
         return tuple(value for (value,) in columns)
 
+    def settle(self) -> None:
+        """The changes of the slice were emitted: values in columns may leave memory."""
+        for values in self._distinct.values():
+            if isinstance(values, DistinctInColumns):
+                values.settle()
+        for each in self._calls:
+            if isinstance(each.how, ColumnExtremum):
+                each.how.settle()
+
     def clear(self, at: Any) -> None:
         """Delete the entries at an address."""
         for values in self._distinct.values():
             values.clear(at)
         for each in self._calls:
-            if isinstance(each.how, KeptValues):
+            if isinstance(each.how, (KeptValues, ColumnExtremum)):
                 each.how.clear(at)
 
     # -- values ---------------------------------------------------------------------------------------------------
@@ -310,9 +418,10 @@ class Accumulators:
             result = arrow_type(each.call.type)
             if isinstance(each.how, Folding):
                 found.append(each.how.result(columns[each.start : each.start + len(each.slots)], result))
-            elif isinstance(each.how, KeptValues):
+            elif isinstance(each.how, (KeptValues, ColumnExtremum)):
                 found.append(pa.array(each.how.results(ats, columns[each.start]), result))
             else:
+                assert isinstance(each.how, UserAccumulators)
                 found.append(each.how.results(columns[each.start]))
         return found
 
@@ -321,7 +430,7 @@ class Accumulators:
         columns = [filled(column, slot) for column, slot in zip(slots, self.slots)]
         found = []
         for each in self._calls:
-            assert isinstance(each.how, Folding)
+            assert isinstance(each.how, (Folding, ColumnExtremum))
             own = columns[each.start : each.start + len(each.slots)]
             found.append(each.how.column_result(own, arrow_type(each.call.type)))
         return found
@@ -340,6 +449,10 @@ def _counted(entries: Callable[[str], KeyedMap], name: str, args: tuple[Rex, ...
 
 def _placed(each: _Call, contributions: Sequence[pa.Array]) -> list[tuple[int, Slot, pa.Array]]:
     return list(zip(range(each.start, each.start + len(contributions)), each.slots, contributions))
+
+
+def _replaced(old: Any, new: Any) -> Any:
+    return new
 
 
 def _filled(column: pa.Array, slot: Slot) -> list[Any]:

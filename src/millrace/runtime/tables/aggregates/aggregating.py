@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
 
+from millrace.relational.functions.aggregates.registry import Folding, accumulation
 from millrace.relational.rex import AggCall, Rex
 from millrace.relational.type_table import arrow_type
 from millrace.relational.types import DataType
@@ -16,6 +18,7 @@ from millrace.runtime.functions.runner import FunctionRunner
 from millrace.runtime.tables.aggregates.accumulators import Accumulators, once
 from millrace.runtime.tables.aggregates.append_only_distinct import MOST_FILTERS, SeenRows, SeenValues
 from millrace.runtime.tables.aggregates.distinct import DistinctCounts
+from millrace.runtime.tables.aggregates.value_rows import ChangingValues, ColumnExtremum, ValueRows
 from millrace.runtime.tables.base import KeyedTableOperator, TableConfig
 from millrace.runtime.tables.state import KeyedMap
 from millrace.runtime.tables.stored_calls import StoredCalls
@@ -49,7 +52,11 @@ def stored_calls(
     accumulators = Accumulators(of.calls, of.retracts, lambda name: _Unused(), functions=Described())
     groups = tuple(part for part in config.meaning if part not in config.call_texts and not _OF_RESULT.match(part))
     keys = tuple(str(each.nullable()) for each in of.key_types)
-    return StoredCalls(state, groups, keys, accumulators.stored(config.call_texts), shape), accumulators.zero
+    calls, names = accumulators.stored(config.call_texts), config.result_names
+    if len(names) >= len(keys) + len(calls):
+        calls = tuple(replace(call, name=name) for call, name in zip(calls, names[len(keys) :]))
+    layout = StoredCalls(state, groups, keys, calls, shape, key_names=names[: len(keys)])
+    return layout, accumulators.zero
 
 
 _OF_RESULT = re.compile("types |properties=")
@@ -102,17 +109,40 @@ class AggregatingOperator(KeyedTableOperator[C]):
         """
         entries, seen = (lambda name: self.keyed_map(name, ttl)), None
         forgets = self.config.state_ttl if ttl is None else ttl
-        if lasting is not None and self._only_added(calls, retracts, forgets):
-            seen = partial(self._seen, lasting)
+        extremum: Callable[[str, AggCall, Sequence[pa.DataType]], ColumnExtremum] | None = None
+        if lasting is not None and retracts:
+            extremum = partial(self._changing_extremum, lasting, ttl)
+            seen = partial(self._changing, lasting, ttl)
+        elif lasting is not None and len({call.filter for call in calls}) <= MOST_FILTERS:
+            seen = partial(self._seen, lasting, ttl)
         elif not retracts and not forgets:  # where values are forgotten, each time that one comes counts
             seen = partial(once, entries)
-        self.accumulators = Accumulators(calls, retracts, entries, seen, self.functions)
+        self.accumulators = Accumulators(calls, retracts, entries, seen, self.functions, extremum)
 
-    def _only_added(self, calls: Sequence[AggCall], retracts: bool, ttl: int) -> bool:
-        """Whether DISTINCT values are never removed, so that they may be in columns."""
-        filters = {call.filter for call in calls}
-        return not retracts and not ttl and len(filters) <= MOST_FILTERS and self.backend.in_memory
+    def _changing(
+        self, keys: Sequence[pa.DataType], ttl: int | None, name: str, args: tuple[Rex, ...]
+    ) -> DistinctCounts:
+        types = [arrow_type(arg.type) for arg in args]
+        return ChangingValues(args, types, keys, partial(self._value_rows, keys, ttl, name))
 
-    def _seen(self, keys: Sequence[pa.DataType], name: str, args: tuple[Rex, ...]) -> DistinctCounts:
-        rows = SeenRows(keys, [arrow_type(arg.type) for arg in args])
+    def _changing_extremum(
+        self, keys: Sequence[pa.DataType], ttl: int | None, name: str, call: AggCall, types: Sequence[pa.DataType]
+    ) -> ColumnExtremum:
+        folding = accumulation(call, False)
+        assert isinstance(folding, Folding)
+        return ColumnExtremum(folding, types, keys, partial(self._value_rows, keys, ttl, name))
+
+    def _value_rows(
+        self,
+        keys: Sequence[pa.DataType],
+        ttl: int | None,
+        name: str,
+        values: Sequence[pa.DataType],
+        counts: int,
+        bare: bool,
+    ) -> ValueRows:
+        return self.backend.use(name, ValueRows(keys, values, counts, bare, self.expiry(ttl)))
+
+    def _seen(self, keys: Sequence[pa.DataType], ttl: int | None, name: str, args: tuple[Rex, ...]) -> DistinctCounts:
+        rows = SeenRows(keys, [arrow_type(arg.type) for arg in args], self.expiry(ttl))
         return SeenValues(args, self.backend.use(name, rows), keys)

@@ -17,7 +17,8 @@ import pyarrow as pa
 from millrace.relational.rex import Rex
 from millrace.runtime.tables.aggregates.batch import Batch
 from millrace.runtime.tables.aggregates.retained_values import Pairs, Values
-from millrace.runtime.tables.columns.keys import Ids, key_columns
+from millrace.runtime.tables.columns.keys import Ids, key_columns, rows_at
+from millrace.runtime.tables.columns.matching import running
 from millrace.runtime.tables.state import KeyedMap
 
 Counts = tuple[int, ...]
@@ -46,6 +47,9 @@ class DistinctCounts(ABC):
             self.filters.append(condition)
         return self.filters.index(condition)
 
+    def begin(self) -> None:
+        """All filters are known."""
+
     @abstractmethod
     def update(self, batch: Batch, ats: Sequence[Any]) -> Changed:
         """Count the values of these rows.
@@ -56,6 +60,61 @@ class DistinctCounts(ABC):
     @abstractmethod
     def clear(self, at: Any) -> None:
         """Delete the values at an address."""
+
+
+def crossings(pairs: Ids, before: Ids, changes: Ids) -> pa.Array:
+    """Where running counts begin to be above 0 (1), or end to be (-1); else 0.
+
+    :param pairs: for each change the index of the count.
+    :param before: the counts before the changes.
+    """
+    sums, _, _ = running(pairs, changes)
+    known = before[pairs] + sums
+    return pa.array((known + changes > 0).astype(np.int64) - (known > 0))
+
+
+def at_groups(groups: Sequence[pa.Array], ids: Ids, args: Sequence[pa.Array], rows: Ids) -> list[pa.Array]:
+    """The columns of key and arguments for some rows of a batch.
+
+    :param groups: the key columns of the accumulators; ``ids``: the accumulator of each row of the batch.
+    """
+    return [*rows_at(groups, ids[rows]), *rows_at(args, rows)]
+
+
+class DistinctInColumns(DistinctCounts):
+    """Distinct values in columns, at keys.
+
+    :param keys: the types of the key columns; the key is the address of a group.
+    """
+
+    def __init__(self, args: tuple[Rex, ...], keys: Sequence[pa.DataType]) -> None:
+        super().__init__(args)
+        self._keys = keys
+
+    def update(self, batch: Batch, ats: Sequence[Any]) -> Changed:
+        return self.seen(batch, key_columns(ats, self._keys), len(ats))
+
+    @abstractmethod
+    def seen(self, batch: Batch, groups: Sequence[pa.Array], count: int) -> Changed:
+        """As ``update``.
+
+        :param groups: the key columns of the accumulators.
+        :param count: number of accumulators.
+        """
+
+    @abstractmethod
+    def each(self, batch: Batch, groups: Sequence[pa.Array], count: int) -> list[pa.Array]:
+        """As ``seen``, for rows one after the other: for each filter the sign of each row."""
+
+    def clear(self, at: Any) -> None:
+        self.clear_groups(key_columns([at], self._keys), 1)
+
+    def settle(self) -> None:
+        """The changes of the slice were emitted: rows of the state may leave memory."""
+
+    @abstractmethod
+    def clear_groups(self, groups: Sequence[pa.Array], count: int) -> None:
+        """Delete the values of groups that have ended, by their key columns."""
 
 
 class CountedValues(DistinctCounts):

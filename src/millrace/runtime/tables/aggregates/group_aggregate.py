@@ -10,8 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from millrace.relational.rex import AggCall
 from millrace.relational.rows import Rows, concat
 from millrace.relational.type_table import arrow_type
@@ -19,9 +17,9 @@ from millrace.relational.types import DataType
 from millrace.runtime.tables.aggregates.aggregating import AggregatingOperator, stored_calls
 from millrace.runtime.tables.aggregates.group_columns import GroupColumns
 from millrace.runtime.tables.aggregates.group_objects import GroupObjects
-from millrace.runtime.tables.aggregates.group_table import group_table
 from millrace.runtime.tables.aggregates.groups import Grouping, Groups
 from millrace.runtime.tables.base import TableConfig
+from millrace.runtime.tables.group_table import group_table
 from millrace.runtime.tables.stored_calls import StoredCalls
 
 ACCUMULATORS = "accumulators"
@@ -43,8 +41,6 @@ class GroupAggregate(TableConfig):
     """whether the consumer needs the old row of an update (-U)"""
     partial: bool = False
     """the input is the output of ``LocalAggregate``: the keys, then the slots of partial accumulators"""
-    every_change: bool = False
-    """emit a change for each input row, as Flink does; else one change for each key and epoch"""
 
     def operator(self) -> GroupAggregateOperator:
         return GroupAggregateOperator(self)
@@ -54,8 +50,8 @@ class GroupAggregate(TableConfig):
 
 
 class GroupAggregateOperator(AggregatingOperator[GroupAggregate]):
-    """Accumulators are in columns where state is in memory, never expires, and they consist of slots; else, and for an
-    aggregation without keys, they are objects."""
+    """Accumulators are in columns where they consist of slots; else, and for an aggregation without keys, they are
+    objects."""
 
     flushes_before_watermarks = False
 
@@ -67,13 +63,13 @@ class GroupAggregateOperator(AggregatingOperator[GroupAggregate]):
         keys = tuple(range(len(config.keys))) if config.partial else config.keys
         grouping = Grouping(keys, config.partial, config.before, self.evaluator)
         self._groups: Groups
-        if keys and self.accumulators.in_columns and self.backend.in_memory and not config.state_ttl:
-            table = self.backend.use(ACCUMULATORS, group_table(key_types, self.accumulators.slots))
-            self._groups = GroupColumns(table, self.accumulators, grouping)
+        # With time to live, later operators with state must see that a key is still alive. Keys alone (DISTINCT) are
+        # only inserted: no operator expects updates of them.
+        alive = config.state_ttl > 0 and bool(config.calls)
+        if keys and self.accumulators.in_columns:
+            table = self.backend.use(ACCUMULATORS, group_table(key_types, self.accumulators.slots, self.expiry()))
+            self._groups = GroupColumns(table, self.accumulators, grouping, alive)
         else:
-            # With time to live, later operators with state must see that a key is still alive. Keys alone (DISTINCT)
-            # are only inserted: no operator expects updates of them.
-            alive = config.state_ttl > 0 and bool(config.calls)
             types = key_types, [arrow_type(call.type) for call in config.calls]
             self._groups = GroupObjects(self.keyed_value(ACCUMULATORS), self.accumulators, grouping, types, alive)
         self._waiting: list[Rows] = []
@@ -87,9 +83,7 @@ class GroupAggregateOperator(AggregatingOperator[GroupAggregate]):
             if self._size >= TOGETHER:
                 self._work_off()
             return
-        for place in range(len(rows)):
-            self._groups.update(rows.take(np.array([place])))
-            self.flush()
+        self.emit_rows(self._groups.each(rows))
 
     def _work_off(self) -> None:
         if self._waiting:

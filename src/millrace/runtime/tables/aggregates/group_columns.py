@@ -9,26 +9,31 @@ import numpy as np
 import pyarrow as pa
 
 from millrace.relational.rows import Rows, record_batch
-from millrace.runtime.tables.aggregates.accumulators import Accumulators
+from millrace.runtime.tables.aggregates.accumulators import Accumulator, Accumulators
 from millrace.runtime.tables.aggregates.batch import Batch, signs_of
-from millrace.runtime.tables.aggregates.group_table import GroupTable
+from millrace.runtime.tables.aggregates.each_change import columns_of, each_change, rows_of_changes
 from millrace.runtime.tables.aggregates.groups import Grouping, Groups
 from millrace.runtime.tables.aggregates.partials import PartialColumns, filled
 from millrace.runtime.tables.columns.changes import differing, placed_changes
 from millrace.runtime.tables.columns.growing import with_room
-from millrace.runtime.tables.columns.keys import Ids, group_ids
+from millrace.runtime.tables.columns.keys import Ids, group_ids, taken
 from millrace.runtime.tables.columns.merging import merged
 from millrace.runtime.tables.columns.pieces import pieces
+from millrace.runtime.tables.group_table import GroupTable
 
 
 class GroupColumns(Groups):
-    """Groups in columns, for state in memory that never expires, with accumulators that consist of slots."""
+    """Groups in columns, with accumulators that consist of slots.
 
-    def __init__(self, table: GroupTable, accumulators: Accumulators, grouping: Grouping) -> None:
+    :param alive: whether an unchanged group emits an update all the same.
+    """
+
+    def __init__(self, table: GroupTable, accumulators: Accumulators, grouping: Grouping, alive: bool = False) -> None:
         self._table = table
         self._accumulators = accumulators
         self._partials = PartialColumns(table.types, accumulators.slots)
         self._keys, self._partial, self._before, self._evaluator = grouping
+        self._alive = alive
         self._marks = np.zeros(0, bool)
         """for each row of the table, whether it has changed since ``changes``"""
         self._touched: list[Ids] = []
@@ -61,7 +66,8 @@ class GroupColumns(Groups):
             again = pa.array(np.flatnonzero(known))
             added = [column.take(again) for column in added]
         if len(before):
-            table.write(before, merged(old, added, self._partials.slots))
+            now = merged(old, added, self._partials.slots)
+            table.write(before, self._accumulators.corrected(now, old, np.flatnonzero(known), keys))
 
     def _note(self, numbers: Ids, known: Ids, slots: Sequence[pa.Array]) -> None:
         """Remember groups before their accumulators change: the old accumulators of those whose result was sent
@@ -71,12 +77,29 @@ class GroupColumns(Groups):
         :param known: those that were in the table before, whose accumulators are ``slots``.
         """
         self._marks = with_room(self._marks, self._table.length)
-        old = np.flatnonzero(~self._marks[known] & (known < self._table.settled))
+        old = np.flatnonzero(~self._marks[known] & (~self._table.are_new(known)))
         if len(old):
             self._old.append([column.take(pa.array(old)) for column in slots])
         fresh = numbers[~self._marks[numbers]]
         self._marks[fresh] = True
         self._touched.append(fresh)
+
+    def each(self, rows: Rows) -> Rows:
+        columns, table = rows.columns, self._table
+        keys = self._partials.key_columns([columns[place] for place in self._keys])
+        ids, first = group_ids(keys, len(rows))
+        groups = taken(keys, first, len(rows))
+        numbers, known = table.place(groups, len(first))
+        stored: list[Accumulator | None] = [None] * len(first)
+        slots = [column.to_pylist() for column in table.slots(numbers[known])]
+        for place, accumulator in zip(np.flatnonzero(known).tolist(), zip(*slots)):
+            stored[place] = accumulator
+        batch = Batch(self._evaluator(columns, len(rows)), ids, signs_of(rows))
+        found = each_change(self._accumulators, batch, groups, stored)
+        changed = rows_of_changes(self._accumulators, keys, found, (self._before, self._alive))
+        table.write(numbers, columns_of(self._accumulators, [each or self._accumulators.zero for each in found.last]))
+        self._end(numbers[[each is None for each in found.last]])
+        return changed
 
     def changes(self) -> Iterator[Rows]:
         if not self._touched:
@@ -86,7 +109,7 @@ class GroupColumns(Groups):
         self._marks[touched] = False
         start, gone = 0, list[Ids]()
         for numbers in pieces(touched):
-            had = numbers < self._table.settled
+            had = ~self._table.are_new(numbers)
             count = int(np.count_nonzero(had))
             before = [column.slice(start, count).combine_chunks() for column in old]
             start += count
@@ -99,8 +122,15 @@ class GroupColumns(Groups):
                 yield _inserted([*keys, *new], has)
             else:
                 yield self._changed(keys, before, new, had, has)
-        self._table.remove(np.concatenate(gone))
+        self._end(np.concatenate(gone))
+
+    def _end(self, numbers: Ids) -> None:
+        """The changes of the slice are made: remove these groups."""
+        if len(numbers):
+            self._accumulators.clear_groups(self._table.take(numbers), len(numbers))
+            self._table.remove(numbers)
         self._table.settle()
+        self._accumulators.settle()
 
     def _changed(
         self, keys: Sequence[pa.Array], before: Sequence[pa.Array], new: Sequence[pa.Array], had: Any, has: Any
@@ -111,10 +141,9 @@ class GroupColumns(Groups):
         updated = had & has
         still = has[known]
         chosen, there = pa.array(np.flatnonzero(still)), pa.array(known[still])
-        if values:
-            updated[updated] = differing([each.take(chosen) for each in values], [each.take(there) for each in new])
-        else:
-            updated[:] = False
+        if not self._alive:
+            pairs = [each.take(chosen) for each in values], [each.take(there) for each in new]
+            updated[updated] = differing(*pairs) if values else False
         places = np.cumsum(had) - 1 + count  # of old values, which stand behind the new ones
         rows, kinds = placed_changes(places, np.arange(count), had, has, updated, self._before)
         where = pa.array(rows)

@@ -1,6 +1,4 @@
-"""Groups whose accumulators are objects, one state entry each: for state with time to live or on disk, and for all
-calls.
-"""
+"""Groups whose accumulators are objects, one state entry each: for all calls, and for one group without keys."""
 
 from __future__ import annotations
 
@@ -10,9 +8,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from millrace.relational.rows import Rows
+from millrace.relational.rows import Rows, concat
 from millrace.runtime.tables.aggregates.accumulators import Accumulator, Accumulators
 from millrace.runtime.tables.aggregates.batch import Batch, signs_of
+from millrace.runtime.tables.aggregates.each_change import each_change, rows_of_changes
 from millrace.runtime.tables.aggregates.groups import Grouping, Groups
 from millrace.runtime.tables.columns.changes import changes
 from millrace.runtime.tables.columns.keys import Key, group, key_columns
@@ -61,6 +60,30 @@ class GroupObjects(Groups):
         for key, accumulator in zip(grouped.keys, new):
             put(key, accumulator)
 
+    def each(self, rows: Rows) -> Rows:
+        if self._partial or not self._accumulators.in_columns:
+            # An accumulator can't be evaluated any more when a later row has changed its entries.
+            return concat([changed for place in range(len(rows)) for changed in self._each_row(rows, place)])
+        get, columns = self._state.get, rows.columns
+        keys = [columns[index] for index in self._keys]
+        grouped = group(keys, len(rows))
+        batch = Batch(self._evaluator(columns, len(rows)), grouped.ids, signs_of(rows))
+        groups = key_columns(grouped.keys, self._key_types)
+        found = each_change(self._accumulators, batch, groups, [get(key) for key in grouped.keys])
+        changed = rows_of_changes(self._accumulators, keys, found, (self._with_before, self._alive))
+        for key, accumulator in zip(grouped.keys, found.last):
+            if accumulator is not None:
+                self._state.put(key, accumulator)
+            else:
+                self._state.remove(key)
+                self._accumulators.clear(key)
+        self._accumulators.settle()
+        return changed
+
+    def _each_row(self, rows: Rows, place: int) -> Iterator[Rows]:
+        self.update(rows.take(np.array([place])))
+        return self.changes()
+
     def _remember(self, keys: Sequence[Key], stored: Sequence[Accumulator | None]) -> None:
         before = self._before
         fresh = [(key, each) for key, each in zip(keys, stored) if key not in before]
@@ -98,6 +121,7 @@ class GroupObjects(Groups):
             if not stays:
                 self._state.remove(key)
                 self._accumulators.clear(key)
+        self._accumulators.settle()
         yield changes([*key_values, *old], [*key_values, *new], had, has, self._with_before, self._alive)
 
     def _old_values(self, keys: Sequence[Key], before: Sequence[Accumulator]) -> list[pa.Array]:

@@ -38,5 +38,9 @@ class Groups(ABC):
     def changes(self) -> Iterator[Rows]:
         """The changes since the last call, in the order of the keys' first rows."""
 
+    @abstractmethod
+    def each(self, rows: Rows) -> Rows:
+        """Process a batch: the changes of each row by itself. To be called instead of ``update`` and ``changes``."""
+
     def end_input(self) -> None:
         """The input has ended."""

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from millrace.relational.functions.aggregates.registry import Slot
 from millrace.relational.rows import record_batch
+from millrace.runtime.tables.columns.batch_bytes import types_as_bytes, types_of
 from millrace.runtime.tables.columns.keys import Ids, Key, group_ids, key_columns, key_tuples, taken
 from millrace.runtime.tables.columns.reduction import reduce_columns
 
@@ -27,6 +28,23 @@ class PartialColumns:
         self.keys = tuple(keys)
         self.slots = tuple(slots)
         self.width = len(self.keys)
+
+    def made_of(self) -> tuple[Any, ...]:
+        """The arguments of ``made_from``, which can be pickled."""
+        slots = self.slots
+        kinds = types_as_bytes([slot.type for slot in slots])
+        return (
+            types_as_bytes(self.keys),
+            kinds,
+            tuple(slot.reduce for slot in slots),
+            tuple(each.zero for each in slots),
+        )
+
+    @classmethod
+    def made_from(cls, keys: bytes, slots: bytes, reduces: Sequence[str], zeros: Sequence[Any]) -> PartialColumns:
+        """Accumulators that are only merged as columns."""
+        made = [Slot(kind, reduce, _unused, zero) for kind, reduce, zero in zip(types_of(slots), reduces, zeros)]
+        return cls(types_of(keys), made)
 
     def batch(self, keys: Sequence[pa.Array], slots: Sequence[pa.Array], length: int) -> pa.RecordBatch:
         """A batch of these columns, converted to the types of this object."""
@@ -64,6 +82,10 @@ class PartialColumns:
         values = zip(*(accumulator for _, accumulator in entries))
         slots = [pa.array(each, slot.type) for each, slot in zip(values, self.slots)]
         return self.batch(key_columns([key for key, _ in entries], self.keys), slots, len(entries))
+
+
+def _unused(older: Any, newer: Any) -> Any:
+    raise NotImplementedError("accumulators in columns are merged as columns")
 
 
 def joined(batches: Sequence[pa.RecordBatch]) -> tuple[list[pa.Array], int]:

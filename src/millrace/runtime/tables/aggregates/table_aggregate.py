@@ -43,6 +43,8 @@ class TableAggregate(TableConfig):
 class TableAggregateOperator(KeyedTableOperator[TableAggregate]):
     """State: key -> (number of its rows, the accumulator)."""
 
+    gathers_changes = True
+
     def setup(self, context: Any, output: Any) -> None:
         super().setup(context, output)
         config = self.config

@@ -46,8 +46,26 @@ def taken(columns: Sequence[pa.Array], first: Ids, length: int) -> list[pa.Array
     """The values of each group's first row, for columns of ``length`` rows."""
     if len(first) == length:
         return list(columns)  # each row is a group, and groups are numbered by their first row
-    where = pa.array(first)
+    return rows_at(columns, first)
+
+
+def rows_at(columns: Sequence[pa.Array], positions: Ids) -> list[pa.Array]:
+    """The values of the rows at these indexes."""
+    where = pa.array(positions)
     return [column.take(where) for column in columns]
+
+
+def at_indexes(columns: Sequence[pa.Array], places: Sequence[int], width: int) -> list[pa.Array]:
+    """As many columns as ``width``: these at the indexes ``places``, None at the others."""
+    found: list[pa.Array] = [None] * width
+    for place, column in zip(places, columns):
+        found[place] = column
+    return found
+
+
+def places_within(groups: Ids) -> Ids:
+    """For each element of ascending groups how many of its group stand before it."""
+    return np.arange(len(groups)) - np.searchsorted(groups, groups, "left")
 
 
 def group_ids(columns: Sequence[pa.Array], length: int) -> tuple[Ids, Ids]:

@@ -25,6 +25,10 @@ def _merged(old: pa.Array, new: pa.Array, slot: Slot) -> pa.Array:
         return pc.coalesce(new, old)
     if how == "sum" and (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
         return pc.add(old, new)
+    if how != "sum" and pa.types.is_timestamp(kind) and kind.tz is not None:
+        # Arrow compares times with a zone, but does not choose between them.
+        plain = pa.timestamp(kind.unit)
+        return _merged(old.view(plain), new.view(plain), Slot(plain, how, slot.merge)).view(kind)
     if how != "sum" and (pa.types.is_integer(kind) or pa.types.is_timestamp(kind) or pa.types.is_date(kind)):
         return (pc.min_element_wise if how == "min" else pc.max_element_wise)(old, new)
     ids = np.tile(np.arange(len(old)), 2)

@@ -34,6 +34,11 @@ class WrittenColumn(ABC):
     def keep(self, rows: Ids) -> None:
         """Remove all other rows; these rows get the numbers 0, 1, and so on."""
 
+    @property
+    @abstractmethod
+    def nbytes(self) -> int:
+        """The size of all values in bytes; of objects an estimate."""
+
 
 class FixedColumn(WrittenColumn):
     """Values of a fixed size in bytes.
@@ -73,6 +78,14 @@ class FixedColumn(WrittenColumn):
         if self._valid is not None:
             self._valid = self._valid[rows]
 
+    @property
+    def nbytes(self) -> int:
+        return self._values.nbytes + (0 if self._valid is None else self._valid.nbytes)
+
+
+OBJECT_BYTES = 64
+"""The size of a value as a Python object, with the reference to it."""
+
 
 class ObjectColumn(WrittenColumn):
     """Values of any type, as Python objects."""
@@ -93,6 +106,10 @@ class ObjectColumn(WrittenColumn):
 
     def keep(self, rows: Ids) -> None:
         self._values = self._values[rows]
+
+    @property
+    def nbytes(self) -> int:
+        return len(self._values) * OBJECT_BYTES
 
 
 def written_column(kind: pa.DataType, nullable: bool) -> WrittenColumn:

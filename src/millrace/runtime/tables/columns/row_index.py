@@ -63,6 +63,11 @@ class RowStore:
         """All rows, in batches."""
         return list(self._batches)
 
+    @property
+    def nbytes(self) -> int:
+        """The size of all rows in bytes."""
+        return sum(batch.nbytes for batch in self._batches)
+
     def take(self, numbers: Ids, places: Sequence[int] | None = None) -> list[pa.Array]:
         """The columns of these rows: all, or those with the indexes ``places``."""
         chosen = range(len(self._types)) if places is None else places
@@ -123,15 +128,26 @@ class HashIndex:
 
         :param wanted: for each row number, whether it may be found (numpy Booleans); None: all.
         """
+        return self._found(hashes, hashes, wanted)
+
+    def find_prefixes(self, prefixes: Hashes, shift: np.uint64, wanted: Any = None) -> tuple[Ids, Ids]:
+        """As ``find``, for rows whose hash, shifted to the right by this number of bits, is one of these."""
+        first = prefixes << shift
+        owners, numbers = self._found(first, first | (np.uint64(1) << shift) - np.uint64(1), wanted)
+        order = np.lexsort((numbers, owners))
+        return owners[order], numbers[order]
+
+    def _found(self, least: Hashes, most: Hashes, wanted: Any) -> tuple[Ids, Ids]:
+        """As ``find``, for ranges of hashes that do not overlap."""
         # Searching for ascending hashes reads a long run from beginning to end, mostly from the cache: in a run of
         # 8,000,000 rows a hash takes 0.3 us this way, and 2.5 us in random order.
-        order = np.argsort(hashes)
-        ascending = hashes[order]
+        order = np.argsort(least)
+        ascending, ends = least[order], None if most is least else most[order]
         found = [(np.zeros(0, np.int64), np.zeros(0, np.int64))]
         for run in self._runs:
             if not len(run.hashes):
                 continue
-            owners, places = _found(run.hashes, ascending)
+            owners, places = _in_run(run.hashes, ascending, ends)
             numbers = run.numbers[places]
             if wanted is not None:
                 chosen = wanted[numbers]
@@ -143,9 +159,11 @@ class HashIndex:
         return owners[by_owner], numbers[by_owner]
 
 
-def _found(run: Hashes, ascending: Hashes) -> tuple[Ids, Ids]:
-    """(index in the ascending hashes, index of an equal hash in the run)."""
+def _in_run(run: Hashes, ascending: Hashes, ends: Hashes | None) -> tuple[Ids, Ids]:
+    """(index in the ascending hashes, index in the run of a hash that is equal, or not above the one in ``ends``)."""
     first = np.searchsorted(run, ascending, "left")
+    if ends is not None:
+        return ranges(first, np.searchsorted(run, ends, "right") - first)
     there = np.flatnonzero(run[np.minimum(first, len(run) - 1)] == ascending)
     first = first[there]
     owners, places = ranges(first, np.searchsorted(run, ascending[there], "right") - first)

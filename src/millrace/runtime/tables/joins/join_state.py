@@ -1,12 +1,8 @@
-"""One side of a regular join: a multiset of rows by key, with the number of partners of each row where that matters.
-
-Rows that can be retracted, or that need their number of partners, are entries of keyed state. Rows of an append-only
-side are in columns.
-"""
+"""One side of a regular join: a multiset of rows by key, with the number of partners of each row where that matters."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,14 +13,10 @@ import pyarrow as pa
 from millrace.relational.rows import Rows
 from millrace.runtime.exchange.keys import Hashes
 from millrace.runtime.tables.columns.key_hashes import key_hashes
-from millrace.runtime.tables.columns.keys import Ids, Key, key_tuples
+from millrace.runtime.tables.columns.keys import Ids, at_indexes, rows_at
 from millrace.runtime.tables.columns.matching import take_or_null
-from millrace.runtime.tables.columns.row_codec import Row, RowCodec
-from millrace.runtime.tables.indexed_rows import IndexedRows
-from millrace.runtime.tables.state import KeyedMap
-
-Entry = tuple[Row, int, int]
-"""(row, number of its copies, number of its partners)"""
+from millrace.runtime.tables.counted_rows import CountedRows
+from millrace.runtime.tables.joins.inserted_rows import IndexedRows
 
 
 @dataclass(frozen=True)
@@ -43,100 +35,57 @@ class BatchKeys:
         return key_hashes(self.columns, self.count)
 
     def columns_at(self, positions: Ids) -> list[pa.Array]:
-        where = pa.array(positions)
-        return [column.take(where) for column in self.columns]
-
-    @cached_property
-    def tuples(self) -> list[Key]:
-        return key_tuples(self.columns, self.count)
+        return rows_at(self.columns, positions)
 
 
-class HeldInColumns:
-    """The rows of some keys, from a side stored in columns (``IndexedRows``)."""
+class Held:
+    """Stored rows of one side, and their places among the rows of some keys.
 
-    def __init__(self, rows: IndexedRows, keys: BatchKeys) -> None:
-        owners, self._numbers = rows.find(keys.hashes, keys.columns_at)
-        if keys.nowhere.any():
-            meets = ~keys.nowhere[owners]
-            owners, self._numbers = owners[meets], self._numbers[meets]
-        self._rows = rows
-        self.sizes = np.bincount(owners, minlength=keys.count)
+    :param keys: for each row the index of its key; the rows of a key are neighbours.
+    :param numbers: the numbers of the rows in their table.
+    :param count: the number of keys.
+    """
+
+    def __init__(self, side: AddedSide | ChangingSide, keys: Ids, numbers: Ids, count: int) -> None:
+        self._side = side
+        self._numbers = numbers
+        self.sizes = np.bincount(keys, minlength=count)
         self.starts = np.cumsum(self.sizes) - self.sizes
-        self.copies = np.ones(len(owners), np.int64)
-        self.partners = np.zeros(len(owners), np.int64)
+        self.copies, self.partners = side.copies_and_partners(numbers)
 
     def columns(self, needed: Collection[int]) -> list[pa.Array]:
         """The columns of the rows with these indexes; None in place of the other columns."""
-        places = sorted(needed)
-        found: list[pa.Array] = [None] * len(self._rows.types)
-        for place, column in zip(places, self._rows.take(self._numbers, places)):
-            found[place] = column
-        return found
+        places, rows = sorted(needed), self._side.rows
+        return at_indexes(rows.take(self._numbers, places), places, len(rows.types))
 
     def taken(self, positions: Ids) -> list[pa.Array]:
         """The columns of the rows at these positions, NULLs for negative ones."""
         missing = positions < 0
         if missing.any():
-            return [take_or_null(column, positions) for column in self._rows.take(self._numbers)]
-        return self._rows.take(self._numbers[positions])
+            return [take_or_null(column, positions) for column in self._side.rows.take(self._numbers)]
+        return self._side.rows.take(self._numbers[positions])
 
     def set_partners(self, positions: Ids, partners: Ids) -> None:
-        """Does nothing: rows in columns have no number of partners."""
-
-
-class Held:
-    """The rows of some keys, from a side stored as entries, read at once. The rows of an address are neighbours."""
-
-    def __init__(self, side: JoinSide, addresses: Iterable[Key | None]) -> None:
-        """:param addresses: the keys to read; None for one without rows."""
-        self._side = side
-        self.rows: list[Row] = []
-        self.places: list[tuple[Key, Any]] = []
-        """(address, key of the entry) of each row"""
-        copies: list[int] = []
-        partners: list[int] = []
-        starts: list[int] = []
-        for address in addresses:
-            starts.append(len(self.rows))
-            if address is None:
-                continue
-            for place, (row, count, known) in side.entries(address):
-                self.rows.append(row)
-                self.places.append((address, place))
-                copies.append(count)
-                partners.append(known)
-        self.starts = np.array(starts, np.int64)
-        self.sizes = np.diff(np.append(self.starts, len(self.rows)))
-        self.copies = np.array(copies, np.int64)
-        self.partners = np.array(partners, np.int64)
-
-    @cached_property
-    def _columns(self) -> list[pa.Array]:
-        return self._side.codec.columns(self.rows)
-
-    def columns(self, needed: Collection[int]) -> list[pa.Array]:
-        """All columns of the rows, of which ``needed`` are used."""
-        return self._columns
-
-    def taken(self, positions: Ids) -> list[pa.Array]:
-        """The columns of the rows at these positions, NULLs for negative ones."""
-        return [take_or_null(column, positions) for column in self._columns]
-
-    def set_partners(self, positions: Ids, partners: Ids) -> None:
-        """Set the number of partners of the rows at these positions."""
-        for position, count in zip(positions.tolist(), partners.tolist()):
-            address, place = self.places[position]
-            self._side.put(address, place, (self.rows[position], int(self.copies[position]), count))
+        """Set the number of partners of the rows at these positions, where the side has such numbers."""
+        self._side.set_partners(self._numbers[positions], self.copies[positions], partners)
 
 
 class AddedSide:
-    """One side of a join with insertions only."""
+    """One side of a join with insertions only, whose rows have no number of partners."""
 
     def __init__(self, rows: IndexedRows) -> None:
-        self._rows = rows
+        self.rows = rows
 
-    def held(self, keys: BatchKeys) -> HeldInColumns:
-        return HeldInColumns(self._rows, keys)
+    def held(self, keys: BatchKeys) -> Held:
+        """The stored rows of these keys."""
+        return _held(self, keys, *self.rows.find(keys.hashes, keys.columns_at))
+
+    def copies_and_partners(self, numbers: Ids) -> tuple[Ids, Ids]:
+        """For each of these rows the number of its copies, and of its partners."""
+        return np.ones(len(numbers), np.int64), np.zeros(len(numbers), np.int64)
+
+    def set_partners(self, numbers: Ids, copies: Ids, partners: Ids) -> None:
+        """Does nothing: the rows have no number of partners."""
 
     def keep(self, keys: BatchKeys, rows: Rows, partners: Ids) -> None:
         """Store these rows, except those that can never have a partner.
@@ -149,101 +98,65 @@ class AddedSide:
         if keys.nowhere.any():
             kept = ~keys.nowhere[ids]
             rows, ids = rows.where(kept), ids[kept]
-        self._rows.add(rows.batch, keys.hashes[ids])
+        self.rows.add(rows.batch, keys.hashes[ids])
+
+    def settle(self) -> None:
+        """Expired rows may be dropped: no row numbers are used any more."""
+        self.rows.settle()
 
 
-class JoinSide:
-    """One side of a join whose rows are state entries.
+class ChangingSide:
+    """One side of a join whose rows can be removed again, or have a number of partners.
 
+    :param rows: with the number of copies as a mark, unless ``unique`` is set, and that of partners if it is needed.
     :param counts_partners: whether the result depends on whether a row has partners.
-    :param unique: columns that identify a row: a new row replaces the one with the same values.
+    :param unique: whether a row replaces the one with the same unique columns.
     """
 
-    def __init__(
-        self, state: KeyedMap, codec: RowCodec, counts_partners: bool, unique: tuple[int, ...] | None = None
-    ) -> None:
-        self._state = state
-        self.codec = codec
+    def __init__(self, rows: CountedRows, counts_partners: bool, unique: bool) -> None:
+        self.rows = rows
         self._counts = counts_partners
         self._unique = unique
-        self._unpack: Callable[[Any, Any], Entry] = self._unpacking()
-
-    def _unpacking(self) -> Callable[[Any, Any], Entry]:
-        # Only what is needed is stored, since there may be millions of rows.
-        if self._unique is not None:
-            return (lambda _, value: (value[0], 1, value[1])) if self._counts else lambda _, value: (value, 1, 0)
-        return (lambda row, value: (row, *value)) if self._counts else lambda row, value: (row, value, 0)
 
     def held(self, keys: BatchKeys) -> Held:
         """The stored rows of these keys."""
-        if not keys.nowhere.any():
-            return Held(self, keys.tuples)
-        return Held(self, [None if none else key for key, none in zip(keys.tuples, keys.nowhere.tolist())])
+        return _held(self, keys, *self.rows.of_keys(keys.hashes, keys.columns_at))
+
+    def copies_and_partners(self, numbers: Ids) -> tuple[Ids, Ids]:
+        """For each of these rows the number of its copies, and of its partners."""
+        marks = [each.to_numpy() for each in self.rows.slots(numbers)]
+        copies = np.ones(len(numbers), np.int64) if self._unique else marks[0]
+        return copies, marks[-1] if self._counts else np.zeros(len(numbers), np.int64)
+
+    def set_partners(self, numbers: Ids, copies: Ids, partners: Ids) -> None:
+        """Set the number of partners of these rows, whose number of copies stays."""
+        if self._counts:
+            marks = [partners] if self._unique else [copies, partners]
+            self.rows.write(numbers, [pa.array(each) for each in marks])
 
     def keep(self, keys: BatchKeys, rows: Rows, partners: Ids) -> None:
         """Apply the changes, except for rows that can never have a partner.
 
         :param partners: number of partners of each row.
         """
-        ids, tuples = keys.ids, keys.tuples
         if keys.nowhere.any():
-            kept = ~keys.nowhere[ids]
-            rows, ids, partners = rows.where(kept), ids[kept], partners[kept]
-        content = self.codec.rows(rows.columns, len(rows))
-        self.change([tuples[each] for each in ids.tolist()], content, rows.adds().tolist(), partners.tolist())
-
-    def entries(self, address: Key) -> Iterable[tuple[Any, Entry]]:
-        """(key of the entry, entry) of all rows with a key."""
-        unpack, items = self._unpack, self._state.items(address)
-        return [(place, unpack(place, value)) for place, value in items] if items else ()
-
-    def put(self, address: Key, place: Any, entry: Entry) -> None:
-        row, count, partners = entry
-        first: Any = row if self._unique is not None else count
-        self._state.put(address, place, (first, partners) if self._counts else first)
-
-    def change(self, addresses: Sequence[Key], rows: Sequence[Row], adds: Sequence[bool], partners: list[int]) -> None:
-        """Add and retract rows, in order. ``partners`` is the number of partners of each row."""
-        if self._unique is not None:
-            self._replace(addresses, rows, adds, partners)
-        elif self._counts:
-            self._count_with_partners(addresses, rows, adds, partners)
+            kept = ~keys.nowhere[keys.ids]
+            rows, partners = rows.where(kept), partners[kept]
+        if not len(rows):
+            return
+        columns, adds, marks = rows.columns[: len(self.rows.types)], rows.adds(), [partners] if self._counts else []
+        if self._unique:
+            self.rows.replace(columns, adds, marks)
         else:
-            self._count(addresses, rows, adds)
+            self.rows.count(columns, np.where(adds, 1, -1), marks)
 
-    def _replace(
-        self, addresses: Sequence[Key], rows: Sequence[Row], adds: Sequence[bool], partners: list[int]
-    ) -> None:
-        put, remove, unique, counts = self._state.put, self._state.remove, self._unique or (), self._counts
-        for address, row, add, known in zip(addresses, rows, adds, partners):
-            place = tuple([row[column] for column in unique])
-            if add:
-                put(address, place, (row, known) if counts else row)
-            else:
-                remove(address, place)
+    def settle(self) -> None:
+        """Removed rows may be dropped, and rows may leave memory: no row numbers are used any more."""
+        self.rows.settle()
 
-    def _count_with_partners(
-        self, addresses: Sequence[Key], rows: Sequence[Row], adds: Sequence[bool], partners: list[int]
-    ) -> None:
-        get, put, remove = self._state.get, self._state.put, self._state.remove
-        for address, row, add, known in zip(addresses, rows, adds, partners):
-            found = get(address, row)
-            if add:
-                put(address, row, (1 if found is None else found[0] + 1, known))
-            elif found is not None:  # else it has expired
-                if found[0] > 1:
-                    put(address, row, (found[0] - 1, found[1]))
-                else:
-                    remove(address, row)
 
-    def _count(self, addresses: Sequence[Key], rows: Sequence[Row], adds: Sequence[bool]) -> None:
-        get, put, remove = self._state.get, self._state.put, self._state.remove
-        for address, row, add in zip(addresses, rows, adds):
-            found = get(address, row)
-            if add:
-                put(address, row, 1 if found is None else found + 1)
-            elif found is not None:
-                if found > 1:
-                    put(address, row, found - 1)
-                else:
-                    remove(address, row)
+def _held(side: AddedSide | ChangingSide, keys: BatchKeys, owners: Ids, numbers: Ids) -> Held:
+    if keys.nowhere.any():
+        meets = ~keys.nowhere[owners]
+        owners, numbers = owners[meets], numbers[meets]
+    return Held(side, owners, numbers, keys.count)

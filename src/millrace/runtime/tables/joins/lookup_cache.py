@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from millrace.common.config_values import to_duration
+from millrace.common.configuration import to_duration
 from millrace.relational.sources import whole_number
 
 Found = Sequence[tuple[Any, ...]]

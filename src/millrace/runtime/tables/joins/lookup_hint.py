@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from millrace.common.config_values import to_boolean, to_duration, to_int
+from millrace.common.configuration import to_boolean, to_duration, to_int
 
 MODES = ("ordered", "allow_unordered")
 _TIMEOUT = "table.exec.async-lookup.timeout"

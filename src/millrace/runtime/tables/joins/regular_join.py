@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -19,18 +18,17 @@ import pyarrow as pa
 from millrace.relational.rex import refs
 from millrace.relational.rows import DELETE, INSERT, Kinds, Rows
 from millrace.runtime.tables.base import KeyedTableOperator
-from millrace.runtime.tables.columns.keys import Ids, group_ids
+from millrace.runtime.tables.columns.keys import Ids, group_ids, taken
 from millrace.runtime.tables.columns.matching import has_null, ranges, running, take_or_null
-from millrace.runtime.tables.columns.row_codec import RowCodec
-from millrace.runtime.tables.indexed_rows import IndexedRows
+from millrace.runtime.tables.counted_rows import CountedRows
+from millrace.runtime.tables.joins.inserted_rows import IndexedRows
 from millrace.runtime.tables.joins.join_config import JoinConfig, always, holds
-from millrace.runtime.tables.joins.join_state import AddedSide, BatchKeys, Held, HeldInColumns, JoinSide
+from millrace.runtime.tables.joins.join_state import AddedSide, BatchKeys, ChangingSide, Held
 from millrace.runtime.tables.stored_calls import StoredCalls
 from millrace.runtime.tables.stored_rows import SIDE
 
 Taking = Callable[[Ids], list[pa.Array]]
 """gives the columns of the rows at some positions"""
-AnyHeld = Held | HeldInColumns
 LEFT, RIGHT = "left", "right"
 """names of the states"""
 MOST_PAIRS = 250_000
@@ -65,11 +63,9 @@ class RegularJoin(JoinConfig):
         return self.keeps_left or self.only_left, self.keeps_right
 
     def only_added(self, input: int) -> bool:
-        """Whether the rows of a side never change, so that they are in columns if state is in memory."""
-        ttl = (self.left_ttl, self.right_ttl)[input]
+        """Whether the rows of a side never change."""
         added = (self.left_append_only, self.right_append_only)[input]
-        expires = self.state_ttl if ttl is None else ttl
-        return added and not self.counts[input] and not self.null_aware and not expires
+        return added and not self.counts[input] and not self.null_aware
 
     def unique(self, input: int) -> tuple[int, ...] | None:
         """Columns by which a side identifies its rows; a side in columns has the same on disk and in a savepoint."""
@@ -104,24 +100,29 @@ class RegularJoinOperator(KeyedTableOperator[RegularJoin]):
         self._keys = (config.equal.left, config.equal.right)
         self._rest = config.condition if config.null_aware else config.equal.rest
         read, width = refs(self._rest), len(config.left)
+        self._never_safe = [False] * len(config.equal.left)
         self._widths = (width, len(config.right))
         self._read = ({index for index in read if index < width}, {index - width for index in read if index >= width})
         self._sides = (self._side(0, config.left_types), self._side(1, config.right_types))
 
-    def _side(self, input: int, types: Sequence[pa.DataType]) -> JoinSide | AddedSide:
+    def _side(self, input: int, types: Sequence[pa.DataType]) -> ChangingSide | AddedSide:
         config, name = self.config, (LEFT, RIGHT)[input]
-        if config.only_added(input) and self.backend.in_memory:
-            return AddedSide(self.backend.use(name, IndexedRows(types, self._keys[input])))
         ttl = (config.left_ttl, config.right_ttl)[input]
-        return JoinSide(self.keyed_map(name, ttl), RowCodec(types), config.counts[input], config.unique(input))
+        if config.only_added(input):
+            return AddedSide(self.backend.use(name, IndexedRows(types, self._keys[input], self.expiry(ttl))))
+        unique, counts = config.unique(input), config.counts[input]
+        marks = (unique is None) + counts
+        rows = CountedRows(types, self._keys[input], unique, marks, self.expiry(ttl))
+        return ChangingSide(self.backend.use(name, rows), counts, unique is not None)
 
     def receive(self, rows: Rows, input: int) -> None:
+        for side in self._sides:
+            side.settle()
         columns = rows.columns[: self._widths[input]]  # rows without columns travel with one that stands for them
         keys = [columns[index] for index in self._keys[input]]
         ids, first = group_ids(keys, len(rows))
         nowhere = has_null(keys, len(rows), self.config.equal.null_safe) & (not self.config.null_aware)
-        where = pa.array(first)
-        of_batch = BatchKeys(ids, [key.take(where) for key in keys], len(first), nowhere[first])
+        of_batch = BatchKeys(ids, taken(keys, first, len(rows)), len(first), nowhere[first])
         held, at, to = self._candidates(of_batch, 1 - input)
         if len(at) > MOST_PAIRS and len(rows) > 1:
             half = len(rows) // 2
@@ -144,7 +145,7 @@ class RegularJoinOperator(KeyedTableOperator[RegularJoin]):
 
     # -- which rows meet ------------------------------------------------------------------------------------------
 
-    def _candidates(self, keys: BatchKeys, other: int) -> tuple[AnyHeld, Ids, Ids]:
+    def _candidates(self, keys: BatchKeys, other: int) -> tuple[Held, Ids, Ids]:
         """The stored rows of the other side for the batch, and the pairs (row of the batch, stored row) that may match,
         in the order of the batch."""
         if self.config.null_aware:
@@ -155,24 +156,29 @@ class RegularJoinOperator(KeyedTableOperator[RegularJoin]):
     def _with_nulls(self, keys: BatchKeys, other: int) -> tuple[Held, Ids, Ids]:
         """As ``_candidates``, for keys in which NULLs match everything."""
         side = self._sides[other]
-        assert isinstance(side, JoinSide)
-        table = self.backend.table((LEFT, RIGHT)[other])
-        everywhere = [] if table is None else list(table.keys())
-        unknown = [key for key in everywhere if None in key]
-        addresses = [everywhere if None in key else [*unknown, key] for key in keys.tuples]
-        index = {address: place for place, address in enumerate(dict.fromkeys(chain.from_iterable(addresses)))}
-        held = Held(side, index)
-        flat = np.array([index[address] for each in addresses for address in each], np.int64)
-        counts = np.array([len(each) for each in addresses], np.int64)
-        starts = np.cumsum(counts) - counts
-        row, place = ranges(starts[keys.ids], counts[keys.ids])
-        chosen = flat[place]
-        which, to = ranges(held.starts[chosen], held.sizes[chosen])
-        return held, row[which], to
+        assert isinstance(side, ChangingSide)
+        rows = side.rows
+        numbers = rows.everything()
+        held = Held(side, np.zeros(len(numbers), np.int64), numbers, 1)
+        nulls = np.flatnonzero(has_null(rows.take(numbers, self._keys[other]), len(numbers), self._never_safe))
+        owners, found = rows.of_keys(keys.hashes, keys.columns_at)
+        unknown = has_null(keys.columns, keys.count, self._never_safe)
+        known = ~unknown[owners]
+        # Rows of the same key, rows with a NULL, and for a key with a NULL all rows.
+        pairs = [
+            (owners[known], np.searchsorted(numbers, found[known])),
+            _product(np.flatnonzero(~unknown), nulls),
+            _product(np.flatnonzero(unknown), np.arange(len(numbers))),
+        ]
+        key, to = (np.concatenate(each) for each in zip(*pairs))
+        order = np.lexsort((to, key))
+        sizes = np.bincount(key, minlength=keys.count)
+        row, place = ranges((np.cumsum(sizes) - sizes)[keys.ids], sizes[keys.ids])
+        return held, row, to[order][place]
 
     # -- what comes of it -----------------------------------------------------------------------------------------
 
-    def _joined(self, rows: Rows, partners: Ids, at: Ids, to: Ids, held: AnyHeld, input: int) -> list[_Part]:
+    def _joined(self, rows: Rows, partners: Ids, at: Ids, to: Ids, held: Held, input: int) -> list[_Part]:
         keeps = (self.config.keeps_left, self.config.keeps_right)
         mine, theirs = keeps if input == 0 else keeps[::-1]
         adds, kinds = rows.adds(), rows.kind_values()
@@ -192,7 +198,7 @@ class RegularJoinOperator(KeyedTableOperator[RegularJoin]):
             parts.append(self._alone(_AFTER, at[last], to[last], INSERT, held, input))
         return parts
 
-    def _filtered(self, rows: Rows, partners: Ids, at: Ids, to: Ids, held: AnyHeld, input: int) -> list[_Part]:
+    def _filtered(self, rows: Rows, partners: Ids, at: Ids, to: Ids, held: Held, input: int) -> list[_Part]:
         """The output of a SEMI or ANTI join."""
         anti, kinds = self.config.kind == "ANTI", rows.kind_values()
         if input == 0:
@@ -206,7 +212,7 @@ class RegularJoinOperator(KeyedTableOperator[RegularJoin]):
         order, left = np.repeat(order, copies), np.repeat(left, copies)
         return [self._part(_PAIRS, order, order, left, np.repeat(changes, copies).astype(np.uint8), 1)]
 
-    def _turns(self, adds: Any, at: Ids, to: Ids, held: AnyHeld) -> tuple[Any, Any]:
+    def _turns(self, adds: Any, at: Ids, to: Ids, held: Held) -> tuple[Any, Any]:
         """For each pair, whether it gave the stored row its first partner, and whether it removed the last one."""
         changes = np.where(adds[at], 1, -1)
         before, touched, sums = running(to, changes)
@@ -214,7 +220,7 @@ class RegularJoinOperator(KeyedTableOperator[RegularJoin]):
         held.set_partners(touched, np.maximum(held.partners[touched] + sums, 0))
         return (changes > 0) & (before <= 0), (changes < 0) & (before == 1)
 
-    def _alone(self, phase: int, order: Ids, other: Ids, kind: int, held: AnyHeld, input: int) -> _Part:
+    def _alone(self, phase: int, order: Ids, other: Ids, kind: int, held: Held, input: int) -> _Part:
         """Stored rows with NULLs in place of a partner."""
         copies = held.copies[other]
         order, other = np.repeat(order, copies), np.repeat(other, copies)
@@ -230,6 +236,11 @@ class RegularJoinOperator(KeyedTableOperator[RegularJoin]):
         left_at, right_at, kinds = _in_order(parts)
         columns = left(left_at) if self.config.only_left else [*left(left_at), *right(right_at)]
         self.emit_columns(columns, len(kinds), kinds if kinds.any() else None)
+
+
+def _product(one: Ids, other: Ids) -> tuple[Ids, Ids]:
+    """All pairs."""
+    return np.repeat(one, len(other)), np.tile(other, len(one))
 
 
 def _in_order(parts: Sequence[_Part]) -> tuple[Ids, Ids, Kinds]:

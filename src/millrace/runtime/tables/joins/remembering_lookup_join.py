@@ -5,7 +5,7 @@ So the output for a row is retracted unchanged, whatever the external table cont
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,11 @@ from millrace.runtime.tables.base import KeyedTableOperator
 from millrace.runtime.tables.columns.keys import group
 from millrace.runtime.tables.joins.lookup_cache import Found
 from millrace.runtime.tables.joins.lookup_join import LookupJoin, LookupJoinOperator
+from millrace.runtime.tables.stored_calls import Accumulator, StoredCalls
+from millrace.runtime.tables.stored_rows import FOUND, StoredRows
+
+REMEMBERED = "found"
+"""name of the state"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +33,15 @@ class RememberingLookupJoin(LookupJoin):
     def operator(self) -> RememberingLookupJoinOperator:
         return RememberingLookupJoinOperator(self)
 
+    def stored(self) -> tuple[StoredCalls, Accumulator] | None:
+        types = tuple(str(column.type.nullable()) for column in self.table)
+        rows = StoredRows(REMEMBERED, FOUND, "what it has found", tuple(column.name for column in self.table), types)
+        layout = self.only_rows(rows)
+        if layout is None or self.columns is not None or not self.input_columns:
+            return None
+        by = ", ".join(self.input_columns[0][place] for place in self.keys)
+        return replace(layout[0], groups=(*layout[0].groups, f"rows by {by}")), ()
+
 
 class RememberingLookupJoinOperator(
     LookupJoinOperator[RememberingLookupJoin], KeyedTableOperator[RememberingLookupJoin]
@@ -36,7 +50,7 @@ class RememberingLookupJoinOperator(
 
     def setup(self, context: Any, output: Any) -> None:
         super().setup(context, output)
-        self._remembered = self.keyed_value("found")
+        self._remembered = self.keyed_value(REMEMBERED)
 
     def receive(self, rows: Rows, input: int) -> None:
         adds = rows.adds()

@@ -62,8 +62,7 @@ class TemporalJoin(JoinConfig):
         return Call(BooleanType(), name, (one, other))
 
     def operator(self) -> TableOperator[Any]:
-        from millrace.runtime.tables.joins.processing_time_join import NewestJoinOperator
-        from millrace.runtime.tables.joins.temporal_join import TemporalJoinOperator
+        from millrace.runtime.tables.joins.temporal_join import NewestJoinOperator, TemporalJoinOperator
 
         return NewestJoinOperator(self) if self.right_time is None else TemporalJoinOperator(self)
 

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from millrace.relational.matching import Pattern, Repetition, Variable
-from millrace.relational.matching import Sequence as PatternSequence
 from millrace.relational.nodes import Match
+from millrace.relational.rex import Concatenation, Pattern, Repetition, Variable
 from millrace.runtime.cep import key_state
 from millrace.runtime.cep.backtracking import Found, Row
 from millrace.runtime.cep.description import (
@@ -105,7 +104,7 @@ def _in_order(names: Sequence[str], match: dict[str, list[Row]]) -> tuple[list[R
 
 
 def _parts(pattern: Pattern) -> tuple[Pattern, ...]:
-    return pattern.items if isinstance(pattern, PatternSequence) else (pattern,)
+    return pattern.items if isinstance(pattern, Concatenation) else (pattern,)
 
 
 def _variable(part: Pattern) -> Variable:

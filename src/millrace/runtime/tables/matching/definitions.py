@@ -7,8 +7,17 @@ from functools import partial
 from typing import Any
 
 from millrace.relational.functions.evaluate import Evaluator
-from millrace.relational.matching import Classifier, MatchNumber, MatchPart, Navigation
-from millrace.relational.rex import Rex, conjunction, conjuncts, rewrite, walk
+from millrace.relational.rex import (
+    Classifier,
+    MatchNumber,
+    MatchPart,
+    Navigation,
+    Rex,
+    conjunction,
+    conjuncts,
+    rewrite,
+    walk,
+)
 from millrace.runtime.cep.backtracking import Definitions, Row, Way
 from millrace.runtime.tables.matching.conditions import Evaluate, compiled
 from millrace.runtime.tables.matching.parts import MASK, Kept, Labels, Look, Parts

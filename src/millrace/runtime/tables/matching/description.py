@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from millrace.relational.matching import MatchAggregate
 from millrace.relational.nodes.keyed_nodes import Match
-from millrace.relational.rex import Ref, Rex, Schema, walk
+from millrace.relational.rex import MatchAggregate, Ref, Rex, Schema, walk
 from millrace.runtime.functions.runner import wrappers_in
 
 

@@ -7,15 +7,17 @@ from typing import Any
 
 import pyarrow as pa
 
-from millrace.relational.matching import (
+from millrace.relational.rex import (
     Classifier,
     MatchAggregate,
     MatchNumber,
     MatchPart,
     MatchRowtime,
     Navigation,
+    Ref,
+    Rex,
+    rewrite,
 )
-from millrace.relational.rex import Ref, Rex, rewrite
 from millrace.relational.type_table import arrow_type
 from millrace.runtime.cep.backtracking import Row
 from millrace.runtime.functions.runner import FunctionRunner

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from operator import itemgetter
 from typing import Any
 
-from millrace.relational.matching import MatchNumber, Navigation
 from millrace.relational.nodes.keyed_nodes import WITH_UNMATCHED
-from millrace.relational.rex import walk
+from millrace.relational.rex import MatchNumber, Navigation, walk
 from millrace.runtime.cep.backtracking import Matcher, Partition, Row, Way
 from millrace.runtime.cep.pattern_program import compile_pattern
 from millrace.runtime.functions.runner import FunctionRunner

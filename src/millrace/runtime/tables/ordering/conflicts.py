@@ -20,10 +20,10 @@ from millrace.relational.types import DataType
 from millrace.runtime.elements import MAX_WATERMARK
 from millrace.runtime.state.restoring.saved import KeyedPieces
 from millrace.runtime.state.window_tables import WindowTable
-from millrace.runtime.tables.base import TableConfig, TableOperator
+from millrace.runtime.tables.base import KeyedTableOperator, TableConfig, TableOperator
+from millrace.runtime.tables.columns.changes import row_changes
 from millrace.runtime.tables.columns.keys import Key, key_tuples
 from millrace.runtime.tables.columns.row_codec import Row, RowCodec
-from millrace.runtime.tables.row_per_key import RowPerKeyOperator
 
 ROW, WAITING = "row", "waiting changes"
 _Change = tuple[bool, Row]
@@ -64,14 +64,15 @@ class Conflicts(TableConfig):
         return ConflictsOperator(self)
 
 
-class ConflictsOperator(RowPerKeyOperator[Conflicts]):
+class ConflictsOperator(KeyedTableOperator[Conflicts]):
     """State: primary key -> the row that the sink has; watermark (ms) -> primary key -> changes that wait for a later
     watermark."""
 
     def setup(self, context: Any, output: Any) -> None:
         super().setup(context, output)
         self.codec = RowCodec([arrow_type(each) for each in self.config.types])
-        self.before = False
+        self._touched: dict[Key, Row | None] = {}
+        """keys changed in this slice -> their rows before it"""
         self._row = self.keyed_value(ROW)
         self._waiting: Any = self.backend.table_of(WAITING, WindowTable.kind)
         self._least: dict[Key, int] = {}
@@ -93,8 +94,17 @@ class ConflictsOperator(RowPerKeyOperator[Conflicts]):
         return sorted(stamp for stamp in self._waiting.rows if stamp <= until)
 
     def row_of(self, key: Key) -> Row | None:
+        """The present row of a key; None: it has none."""
         found: Row | None = self._row.get(key)
         return found
+
+    def flush(self) -> None:
+        """Emit one change for each key that has changed in this slice."""
+        if self._touched:
+            touched, self._touched = self._touched, {}
+            now = [self.row_of(key) for key in touched]
+            alive = self.config.state_ttl > 0
+            self.emit_rows(row_changes(self.codec, list(touched.values()), now, False, alive))
 
     # -- changes come in ------------------------------------------------------------------------------------------
 
@@ -139,7 +149,7 @@ class ConflictsOperator(RowPerKeyOperator[Conflicts]):
 
     def _settle_key(self, key: Key, changes: Sequence[_Change]) -> None:
         known = self.row_of(key)
-        self.touch(key, known)
+        self._touched.setdefault(key, known)
         rows = [] if known is None else [known]
         for adds, row in changes:
             self._apply(rows, adds, row)

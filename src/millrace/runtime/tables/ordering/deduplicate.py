@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,12 +13,8 @@ from millrace.relational.type_table import arrow_type
 from millrace.relational.types import DataType
 from millrace.runtime.tables.base import KeyedTableOperator, TableConfig, TableOperator
 from millrace.runtime.tables.batch_buffer import WaitingRows
-from millrace.runtime.tables.columns.keys import Ids, Key, group
-from millrace.runtime.tables.columns.row_codec import Row, RowCodec
-from millrace.runtime.tables.event_time import millis
-from millrace.runtime.tables.ordering.key_set import SeenKeys
-from millrace.runtime.tables.ordering.latest_rows import LatestRows, RowOfKey, best_rows
-from millrace.runtime.tables.row_per_key import RowPerKeyOperator
+from millrace.runtime.tables.columns.keys import Ids
+from millrace.runtime.tables.ordering.latest_rows import LatestRows, RowOfKey, SeenKeys
 from millrace.runtime.tables.stored_calls import StoredCalls
 from millrace.runtime.tables.stored_rows import TIMED
 
@@ -59,17 +54,12 @@ class FirstRowOperator(KeyedTableOperator[Deduplicate]):
 
     def setup(self, context: Any, output: Any) -> None:
         super().setup(context, output)
-        config = self.config
-        self._columns: SeenKeys | None = None
-        if self.backend.in_memory and not config.state_ttl:
-            self._columns = self.backend.use(SEEN, SeenKeys([arrow_type(config.types[place]) for place in config.keys]))
-        else:
-            self._seen = self.keyed_value(SEEN)
+        types = [arrow_type(self.config.types[place]) for place in self.config.keys]
+        self._seen = self.backend.use(SEEN, SeenKeys(types, self.expiry()))
 
     def receive(self, rows: Rows, input: int) -> None:
         keys = [rows.batch.column(index) for index in self.config.keys]
-        new = self._new(keys, len(rows)) if self._columns is None else self._columns.new(keys, len(rows))
-        first = self.received(rows, new)
+        first = self.received(rows, self._seen.new(keys, len(rows)))
         self.emit_rows(with_number(first) if self.config.number else first)
 
     def received(self, rows: Rows, new: Ids) -> Rows:
@@ -78,15 +68,6 @@ class FirstRowOperator(KeyedTableOperator[Deduplicate]):
         :param new: numbers of the rows with new keys.
         """
         return rows if len(new) == len(rows) else rows.take(new)
-
-    def _new(self, columns: Sequence[pa.Array], length: int) -> Ids:
-        """The numbers of the first rows of new keys; the keys are stored."""
-        grouped = group(columns, length)
-        get, put = self._seen.get, self._seen.put
-        new = [place for place, key in enumerate(grouped.keys) if get(key) is None]
-        for place in new:
-            put(grouped.keys[place], True)
-        return grouped.first[np.array(new, np.int64)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,61 +93,34 @@ class OneRowOperator(FirstRowOperator):
         raise ValueError(f"{self.config.problem} {', '.join(map(repr, key))}")
 
 
-class DeduplicateOperator(RowPerKeyOperator[Deduplicate]):
-    """Stores rows in columns if state is in memory and never expires, else as state entries."""
+class DeduplicateOperator(KeyedTableOperator[Deduplicate]):
+    """State: the present row of each key. A slice emits one change per key."""
+
+    gathers_changes = True
 
     def setup(self, context: Any, output: Any) -> None:
         super().setup(context, output)
         config = self.config
         types = [arrow_type(each) for each in config.types]
-        self.before = config.before
-        self._columns: LatestRows | None = None
         self._waiting = WaitingRows()
-        if self.backend.in_memory and not config.state_ttl:
-            table = self.backend.use(ROW, RowOfKey(types, config.keys, config.time))
-            self._columns = LatestRows(table, config.keys, config.time, config.last)
-        else:
-            self._state = self.keyed_value(ROW)
-            self.codec = RowCodec(types)
-
-    def row_of(self, key: Key) -> Row | None:
-        found = self._state.get(key)
-        return None if found is None else found[1]
+        table = self.backend.use(ROW, RowOfKey(types, config.keys, config.time, self.expiry()))
+        # With time to live, later operators with state must see that a key is still alive.
+        self._rows = LatestRows(table, config.keys, config.time, config.last, alive=config.state_ttl > 0)
 
     def receive(self, rows: Rows, input: int) -> None:
-        if self._columns is None:
-            self._receive(rows)
-            return
         if not rows.adds().all():
             raise ValueError("the input of a deduplication was planned to have insertions only, but takes rows back")
         self._update(self._waiting.add(rows))
-        if self._columns.table.crowded:
+        if self._rows.table.crowded:
             self.flush()
 
     def _update(self, rows: Rows | None) -> None:
-        if rows is not None and self._columns is not None:
-            self._columns.update(rows)
-
-    def _receive(self, rows: Rows) -> None:
-        config, columns = self.config, rows.columns
-        grouped = group([columns[index] for index in config.keys], len(rows))
-        times = np.arange(len(rows)) if config.time is None else millis(columns[config.time])
-        best = best_rows(grouped.ids, len(grouped.keys), times, config.last)
-        where = pa.array(best)
-        values = self.codec.rows([column.take(where) for column in columns], len(best))
-        get, put = self._state.get, self._state.put
-        for key, time, row in zip(grouped.keys, times[best].tolist(), values):
-            known = get(key)
-            if known is None or config.time is None or (time >= known[0] if config.last else time < known[0]):
-                self.touch(key, None if known is None else known[1])
-                put(key, (time, row))
+        if rows is not None:
+            self._rows.update(rows)
 
     def flush(self) -> None:
-        if self._columns is None:
-            super().flush()
-            return
         self._update(self._waiting.take())
-        for changed in self._columns.changes(self.before):
+        for changed in self._rows.changes(self.config.before):
             self.emit_rows(changed)
 
     def emit_rows(self, rows: Rows) -> None:

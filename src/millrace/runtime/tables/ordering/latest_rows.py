@@ -1,20 +1,21 @@
-"""The present row of each key, in columns: replacements and changes are found without Python per key."""
+"""The present row of each key, and the set of keys, in columns: changes are found without Python per key."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from millrace.relational.rows import Rows, record_batch
+from millrace.runtime.rows.expiry import Expiry, expiry_of_copy
+from millrace.runtime.state.column_deltas import Changes, Form
 from millrace.runtime.tables.columns.batch_bytes import types_as_bytes, types_of
-from millrace.runtime.tables.columns.changes import placed_changes
 from millrace.runtime.tables.columns.key_hashes import key_hashes
-from millrace.runtime.tables.columns.keys import Ids, group_ids, key_tuples
+from millrace.runtime.tables.columns.keys import Ids, group_ids, key_columns, key_tuples, rows_at, taken
 from millrace.runtime.tables.columns.row_codec import RowCodec
 from millrace.runtime.tables.event_time import millis
+from millrace.runtime.tables.group_table import GroupTable
 from millrace.runtime.tables.indexed_rows import at_positions
 from millrace.runtime.tables.replaced_rows import ReplacedRows
 
@@ -25,39 +26,45 @@ class RowOfKey(ReplacedRows):
     :param time: index of the time column that decides; None: the order of arrival decides.
     """
 
-    def __init__(self, types: Sequence[pa.DataType], found_by: Sequence[int], time: int | None) -> None:
-        super().__init__(types, found_by)
+    def __init__(
+        self, types: Sequence[pa.DataType], found_by: Sequence[int], time: int | None, expiry: Expiry | None = None
+    ) -> None:
+        super().__init__(types, found_by, expiry)
         self._codec = RowCodec(types)
         self._time = time
 
     def beside(self, new: Ids) -> Ids:
         return new
 
-    def form(self) -> tuple[str, tuple[Any, ...]]:
-        return "latest rows", (types_as_bytes(self.types), self._found_by, self._time)
+    def form(self) -> Form:
+        return "latest rows", (types_as_bytes(self.types), self._found_by, self._time, *self._lifetime)
 
     @classmethod
-    def told(cls, types: bytes, found_by: Sequence[int], time: int | None) -> RowOfKey:
-        return cls(types_of(types), found_by, time)
+    def told(cls, types: bytes, found_by: Sequence[int], time: int | None, ttl: int = 0) -> RowOfKey:
+        return cls(types_of(types), found_by, time, expiry_of_copy(ttl))
 
-    def batch_of(self, entries: dict[Any, Any]) -> pa.RecordBatch | None:
+    def own_batch(self, entries: Changes) -> pa.RecordBatch | None:
         rows = [row for _, row in entries.values()]
         return record_batch(self._codec.columns(rows), len(rows)) if rows else None
 
-    def entries_of(self, batch: pa.RecordBatch) -> dict[Any, Any]:
+    def own_entries(self, batch: pa.RecordBatch) -> Changes:
         keys = key_tuples([batch.column(place) for place in self._found_by], batch.num_rows)
         times = [0] * batch.num_rows if self._time is None else millis(batch.column(self._time)).tolist()
         return dict(zip(keys, zip(times, self._codec.rows(batch.columns, batch.num_rows))))
 
 
 class LatestRows:
-    """The implementation of ``Deduplicate`` for state in memory that never expires."""
+    """The present rows of the keys, and what has changed since the last changes.
 
-    def __init__(self, table: RowOfKey, keys: Sequence[int], time: int | None, last: bool) -> None:
+    :param alive: whether a row that replaces an equal one is a change, too.
+    """
+
+    def __init__(self, table: RowOfKey, keys: Sequence[int], time: int | None, last: bool, alive: bool) -> None:
         self.table = table
         self._keys = keys
         self._time = time
         self._last = last
+        self._alive = alive
         self._clear()
 
     def _clear(self) -> None:
@@ -72,10 +79,9 @@ class LatestRows:
         ids, first = group_ids([columns[place] for place in self._keys], len(rows))
         times = None if self._time is None else millis(columns[self._time])
         best = best_rows(ids, len(first), times, self._last)
-        where = pa.array(best)
-        keys = [columns[place].take(where) for place in self._keys]
+        keys = rows_at([columns[place] for place in self._keys], best)
         hashes = key_hashes(keys, len(best))
-        owners, numbers = table.find(hashes, at_positions(keys))
+        owners, numbers = table.find_to_write(hashes, at_positions(keys))
         known = np.full(len(best), -1, np.int64)
         known[owners] = numbers
         if times is not None and len(owners):
@@ -90,7 +96,12 @@ class LatestRows:
     def _note(self, known: Ids) -> None:
         """Note the present rows (-1 for none) that are about to be replaced."""
         table = self.table
-        again = known >= table.settled
+        loaded = table.length - table.settled - len(self._old)
+        if loaded:  # rows of keys that were not in memory stand between those that were added
+            self._old = np.concatenate([self._old, np.full(loaded, -1)])
+            self._places = np.concatenate([self._places, np.zeros(loaded, np.int64)])
+        again = known >= 0
+        again[again] = table.are_new(known[again])
         since = known[again] - table.settled
         old, places = known.copy(), np.arange(len(known)) + (table.length - table.settled)
         old[again], places[again] = self._old[since], self._places[since]
@@ -108,13 +119,10 @@ class LatestRows:
         if (np.diff(places) < 0).any():
             order = np.argsort(places, kind="stable")
             new, old = new[order], old[order]
-        had = old >= 0
-        kinds = None
-        if had.any():
-            updated = had.copy()
-            updated[had] = table.differing(old[had], new[had])
-            new, kinds = placed_changes(old, new, had, np.ones(len(new), bool), updated, before)
-        yield from table.rows_of(new, kinds)
+        if (old >= 0).any():
+            yield from table.key_changes(old, new, before, self._alive)
+        else:
+            yield from table.rows_of(new, None)
         table.settle()
         self._clear()
 
@@ -130,3 +138,36 @@ def best_rows(ids: Ids, count: int, times: Ids | None, last: bool) -> Ids:
     chosen = order if last else order[::-1]
     best[ids[chosen]] = chosen
     return best
+
+
+class SeenKeys(GroupTable):
+    """A set of keys: groups without accumulators. In a savepoint each key has the value True."""
+
+    def __init__(self, types: Sequence[pa.DataType], expiry: Expiry | None = None) -> None:
+        super().__init__(types, (), (), expiry)
+
+    def new(self, columns: Sequence[pa.Array], length: int) -> Ids:
+        """The numbers of the first rows of new keys; the keys are added to the set. A key that is seen again is not
+        written.
+
+        :param columns: the key columns of the rows.
+        """
+        first = group_ids(columns, length)[1]
+        numbers, known = self.place(taken(columns, first, length), len(first))
+        fresh = np.flatnonzero(~known)
+        self.write(numbers[fresh], ())
+        self.settle()
+        return first[fresh]
+
+    def form(self) -> Form:
+        return "seen keys", (types_as_bytes(self.types), *self._lifetime)
+
+    @classmethod
+    def told(cls, types: bytes, ttl: int = 0) -> SeenKeys:  # type: ignore[override]
+        return cls(types_of(types), expiry_of_copy(ttl))
+
+    def own_batch(self, entries: Changes) -> pa.RecordBatch | None:
+        return record_batch(key_columns(list(entries), self.types), len(entries)) if entries else None
+
+    def own_entries(self, batch: pa.RecordBatch) -> Changes:
+        return dict.fromkeys(key_tuples(batch.columns, batch.num_rows), True)

@@ -14,10 +14,10 @@ import numpy as np
 import pyarrow as pa
 
 from millrace.relational.nodes import Schema
-from millrace.relational.rex import AggCall, Frame, Ref, Rex, SortKey
-from millrace.relational.rex_text import rex_text
+from millrace.relational.rex import AggCall, Frame, Ref, Rex, SortKey, rex_text
 from millrace.relational.rows import Rows
 from millrace.relational.type_table import arrow_type
+from millrace.runtime.state.restoring.saved import KeyedPieces
 from millrace.runtime.tables.aggregates.aggregating import Described
 from millrace.runtime.tables.base import INPUT, KeyedTableOperator, TableConfig
 from millrace.runtime.tables.columns.keys import Ids, Key, group
@@ -78,7 +78,8 @@ class Over(TableConfig):
             what = "the rows that were stored for its frames"
             rows.append(StoredRows(KEPT, NUMBERED, what, ("the time", *texts), ("BIGINT", *types)))
         zeros = tuple(each.zero for each in calls if isinstance(each, FoldingCall))
-        return StoredCalls(ACCUMULATORS, groups, keys, stored, first=0, rows=tuple(rows)), zeros
+        names = tuple(self.input[column].name for column in self.partition)
+        return StoredCalls(ACCUMULATORS, groups, keys, stored, first=0, rows=tuple(rows), key_names=names), zeros
 
     @staticmethod
     def _kept_by(calls: Sequence[OverCall]) -> list[Rex]:
@@ -110,7 +111,7 @@ class OverOperator(KeyedTableOperator[Over]):
         self._bounded = bounded and not need.everything
         """whether state contains the last row of each partition and everything that a following row can see"""
         timers = self.backend.event_timers if config.event_time else self.backend.processing_timers
-        if self.backend.in_memory and not config.state_ttl:
+        if not config.state_ttl:
             key_types = [types[index] for index in config.partition]
             table = self.backend.use(KEPT, KeptTable(key_types, kept_types))
             self._rows: KeptRows = ColumnRows(need, table)
@@ -121,6 +122,10 @@ class OverOperator(KeyedTableOperator[Over]):
         super().open()
         self._rows.restored()
         self.late = self.context.runtime.get_metrics_group().counter("numLateRecordsDropped")
+
+    def take_over_keyed(self, pieces: KeyedPieces) -> None:
+        super().take_over_keyed(pieces)
+        self._rows.restored()
 
     def receive(self, rows: Rows, input: int) -> None:
         if not self.config.event_time:

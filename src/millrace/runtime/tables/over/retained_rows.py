@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from millrace.runtime.exchange.keys import Hashes
+from millrace.runtime.tables.columns.key_hashes import key_hashes
 from millrace.runtime.tables.columns.keys import Ids, Key, group_ids, key_tuples
 from millrace.runtime.tables.columns.row_codec import RowCodec
 from millrace.runtime.tables.over.over_frames import Line
@@ -34,6 +36,11 @@ class Partitions:
         ids, first = group_ids(columns, length)
         where = pa.array(first)
         return cls(ids, [column.take(where) for column in columns], len(first))
+
+    @cached_property
+    def hashes(self) -> Hashes:
+        """The hash of each partition's key."""
+        return key_hashes(self.columns, self.count)
 
     @cached_property
     def keys(self) -> list[Key]:
@@ -118,7 +125,7 @@ class KeptRows(ABC):
 
 
 class ObjectRows(KeptRows):
-    """Stores a tuple for each row, on disk or with time to live; a timer for each partition."""
+    """Stores a tuple for each row, with time to live; a timer for each partition."""
 
     def __init__(self, need: Need, rows: KeyedMap, backend: Any, timers: Any, types: Sequence[pa.DataType]) -> None:
         super().__init__(need)

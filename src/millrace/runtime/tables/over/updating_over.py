@@ -73,6 +73,8 @@ class UpdatingOver(TableConfig):
 
 
 class UpdatingOverOperator(KeyedTableOperator[UpdatingOver]):
+    gathers_changes = True
+
     def setup(self, context: Any, output: Any) -> None:
         super().setup(context, output)
         config = self.config

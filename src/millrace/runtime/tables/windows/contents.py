@@ -70,7 +70,7 @@ class WindowContents(ABC):
 
 
 class ColumnContents(WindowContents):
-    """Accumulators in columns, with no Python per key; for mergeable accumulators in memory."""
+    """Accumulators in columns, with no Python per key; for mergeable accumulators."""
 
     MOST = 1_000_000
     """the approximate number of rows that are merged at once"""
@@ -108,12 +108,13 @@ class ColumnContents(WindowContents):
         return found
 
     def ends(self) -> list[int]:
-        return list(self._table.rows)
+        return self._table.ends()
 
     def results(self, windows: Parts) -> Iterable[Results]:
         held: list[tuple[int, pa.RecordBatch]] = []
         size = 0
         for end, stored in windows:
+            self._table.fetch(stored)
             if len(stored) == 1:
                 parts = self._table.batches(stored[0])
             else:  # of slices that windows share, the rows of equal keys become one only once
@@ -221,7 +222,7 @@ def contents_of(backend: Any, name: str, accumulators: Accumulators, config: Any
     """
     keys = (*config.keys, *(config.attached or ()))
     types = [*config.arrow_key_types, *([pa.timestamp("us")] * len(config.attached or ()))]
-    if accumulators.mergeable and backend.in_memory:
+    if accumulators.mergeable:
         table = backend.use(name, ColumnContents.table(accumulators, types))
         return ColumnContents(table, accumulators, keys, config.partial)
     return ObjectContents(backend.table_of(name, WindowTable.kind), accumulators, keys, types, config.partial)

@@ -29,14 +29,13 @@ class SessionAggregateOperator(ObjectSessionOperator[WindowAggregate], Aggregati
         super().setup(context, output)
         self.keys = self.config.keys
         self.aggregate(self.config.calls, self.config.retracts, ttl=0)
-        columns = self.accumulators.mergeable and self.backend.in_memory
-        self.sessions = self._columns() if columns else ObjectSessions(self)
+        self.sessions = self._columns() if self.accumulators.mergeable else ObjectSessions(self)
 
     def _columns(self) -> Sessions:
         partials = PartialColumns(self.config.arrow_key_types, self.accumulators.slots)
-        table = self.backend.use(SESSIONS, OpenSessions(partials, self._clock))
+        table = self.backend.use(SESSIONS, OpenSessions(partials))
         gap = self.config.window.size
-        return ColumnSessions(table, self.accumulators, self.keys, gap, self.evaluator, self._emit)
+        return ColumnSessions(table, self.accumulators, self.keys, gap, self._clock, self.evaluator, self._emit)
 
     def empty(self) -> Any:
         return self.accumulators.zero

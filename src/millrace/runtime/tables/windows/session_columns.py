@@ -12,8 +12,12 @@ from millrace.relational.functions.evaluate import Evaluator
 from millrace.relational.rows import Rows, record_batch
 from millrace.runtime.tables.aggregates.accumulators import Accumulators
 from millrace.runtime.tables.aggregates.batch import Batch, signs_of
+from millrace.runtime.tables.columns.key_hashes import key_hashes
 from millrace.runtime.tables.columns.keys import Ids, group_ids
 from millrace.runtime.tables.columns.reduction import reduce_columns
+from millrace.runtime.tables.columns.window_times import WallClock
+from millrace.runtime.tables.due_hashes import DueHashes
+from millrace.runtime.tables.indexed_rows import at_positions
 from millrace.runtime.tables.windows.open_sessions import OpenSessions
 from millrace.runtime.tables.windows.sessions import Sessions, pieces_of
 
@@ -35,6 +39,7 @@ class ColumnSessions(Sessions):
         accumulators: Accumulators,
         keys: Sequence[int],
         gap: int,
+        clock: WallClock,
         evaluator: Callable[[Sequence[pa.Array], int], Evaluator],
         emit: Emit,
     ) -> None:
@@ -44,9 +49,22 @@ class ColumnSessions(Sessions):
         self._gap = gap
         self._evaluator = evaluator
         self._emit = emit
+        self._clock = clock
+        self._due = DueHashes()
+        """the last ms of sessions, as instants"""
 
     def restored(self) -> None:
-        """Does nothing: nothing is derived from the state."""
+        self._due.clear()
+        for columns in self._table.parts():
+            self._note(columns[: self._table.width], self._last_ms(columns[-1]))
+
+    def _note(self, keys: Sequence[pa.Array], times: Ids) -> None:
+        """Note when sessions of these keys end (ms)."""
+        self._due.add(times, key_hashes(keys, len(times)))
+
+    def _last_ms(self, ends: pa.Array) -> Ids:
+        """The last ms of sessions with these ends in local time, as instants."""
+        return self._clock.instants(_numbers(ends)) - 1
 
     # -- rows come in ---------------------------------------------------------------------------------------------
 
@@ -62,12 +80,12 @@ class ColumnSessions(Sessions):
         ids, keys = self._grouped(rows)
         count = int(ids.max()) + 1
         known = np.zeros(count, bool)
-        known[self._table.find(keys, count)[0]] = True
+        known[self._table.find_keys(keys, count)[0]] = True
         known[ids[~late]] = True
         return late & known[ids]
 
     def finds(self, row: Rows, time: int) -> bool:
-        numbers = self._table.find(self._grouped(row)[1], 1)[1]
+        numbers = self._table.find_keys(self._grouped(row)[1], 1)[1]
         starts, ends = map(_numbers, self._table.take(numbers)[-2:])
         return bool(((starts <= time + self._gap) & (ends >= time)).any())
 
@@ -75,7 +93,8 @@ class ColumnSessions(Sessions):
         table, width = self._table, self._table.partials.width
         ids, keys = self._grouped(rows)
         pieces, piece_keys, starts, ends = pieces_of(ids, times, self._gap)
-        owners, numbers = table.find(keys, int(ids.max()) + 1)
+        hashes = key_hashes(keys, int(ids.max()) + 1)
+        owners, numbers = table.find(hashes, at_positions(keys))
         stored = table.take(numbers)
         # Stored sessions, then new pieces: those that overlap become one session.
         found = _unions(
@@ -94,7 +113,9 @@ class ColumnSessions(Sessions):
         where = pa.array(found.keys)
         own_keys = [column.take(where) for column in keys]
         columns = [*own_keys, *slots, pa.array(found.starts), pa.array(found.ends)]
-        table.add(record_batch(columns, len(found.keys)))
+        table.add(record_batch(columns, len(found.keys)), hashes[found.keys])
+        self._due.add(self._last_ms(columns[-1]), hashes[found.keys])
+        table.settle()
 
     def _merged(self, older: Sequence[pa.Array], ids: Ids, newer: Sequence[pa.Array]) -> list[pa.Array]:
         """The slots after merging older ones into them; ``ids``: the index that each older one belongs to."""
@@ -107,17 +128,16 @@ class ColumnSessions(Sessions):
     # -- sessions end ---------------------------------------------------------------------------------------------
 
     def next_end(self) -> int | None:
-        return self._table.next_due()
+        return self._due.next_time()
 
     def forget(self) -> None:
-        self._table.remove(self._table.all())
+        self._table.remove_all()
+        self._due.clear()
 
     def fire_until(self, time: int) -> None:
-        numbers = self._table.due(time)
-        if not len(numbers):
+        columns = self._ended(time)
+        if columns is None:
             return
-        columns = self._table.take(numbers)
-        self._table.remove(numbers)
         width = self._table.partials.width
         alive = columns[width].to_numpy() > 0
         if not alive.all():
@@ -125,6 +145,29 @@ class ColumnSessions(Sessions):
         if alive.any():
             values = self._accumulators.column_results(columns[width:-2])
             self._emit(columns[:width], values, _numbers(columns[-2]), _numbers(columns[-1]))
+
+    def _ended(self, time: int) -> list[pa.Array] | None:
+        """The columns of the sessions that have ended at a time (ms), by their ends; they are removed. None: there are
+        none."""
+        hashes = self._due.take(time)
+        if not len(hashes):
+            return None
+        table = self._table
+        numbers = table.with_hashes(hashes)
+        columns = table.take(numbers)
+        times = self._last_ms(columns[-1])
+        ended = np.flatnonzero(times <= time)
+        if len(ended) < len(times):
+            open = np.flatnonzero(times > time)
+            where = pa.array(open)
+            self._note([column.take(where) for column in columns[: table.width]], times[open])
+        if not len(ended):
+            return None
+        ended = ended[np.argsort(times[ended], kind="stable")]
+        table.remove(numbers[ended])
+        table.settle()
+        where = pa.array(ended)
+        return [column.take(where) for column in columns]
 
 
 def _numbers(column: pa.Array) -> Ids:

@@ -14,9 +14,14 @@ from millrace.relational.types import DataType
 from millrace.runtime.state.address import Scoped
 from millrace.runtime.tables.columns.keys import Ids
 from millrace.runtime.tables.columns.row_codec import RowCodec
+from millrace.runtime.tables.stored_calls import Accumulator, StoredCalls
+from millrace.runtime.tables.stored_rows import CHANGES
 from millrace.runtime.tables.windows.session_objects import Fired, ObjectSessionOperator, ObjectSessions
 from millrace.runtime.tables.windows.window_config import TimedWindows
 from millrace.runtime.tables.windows.window_table import with_windows
+
+ROWS = "rows"
+"""name of the state with the rows of the open sessions"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +35,9 @@ class SessionTable(TimedWindows):
     def operator(self) -> SessionTableOperator:
         return SessionTableOperator(self)
 
+    def stored(self) -> tuple[StoredCalls, Accumulator] | None:
+        return self.only_rows(self.rows_in(ROWS, CHANGES, 0, self.types))
+
 
 class SessionTableOperator(ObjectSessionOperator[SessionTable]):
     """The content of a session is its number of rows; the rows are at its address, as index -> (kind, row)."""
@@ -39,7 +47,7 @@ class SessionTableOperator(ObjectSessionOperator[SessionTable]):
         self.keys = self.config.partition
         self.sessions = ObjectSessions(self)
         self._codec = RowCodec([arrow_type(each) for each in self.config.types])
-        self._rows = self.keyed_map("rows", ttl=0)
+        self._rows = self.keyed_map(ROWS, ttl=0)
 
     def empty(self) -> int:
         return 0

@@ -72,8 +72,6 @@ class WindowAggregate(TimedWindows):
     """when a window emits rows that may change; None: only at its end, and they never change"""
     before: bool = True
     """whether the consumer needs the old row of an update (-U)"""
-    every_change: bool = False
-    """whether each input row makes its own change, as in Flink; else the changes of a slice are combined"""
 
     def operator(self) -> Any:
         from millrace.runtime.tables.windows.count_windows import ROWS, CountWindowOperator

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 
+from millrace.common.types import RowKind
 from millrace.relational import nodes as n
 from millrace.spark.tables import nodes
 from millrace.spark.tables.steps.context import Context
@@ -104,3 +105,18 @@ def times_needed(plans: Collection[n.Rel]) -> Counter[int]:
             needed.update(map(id, node.inputs))
             rest += node.inputs
     return needed
+
+
+def unreadable(node: n.Scan) -> Exception | None:
+    """Why batch mode cannot read a table, None if it can."""
+    name = ".".join(node.path)
+    if node.source is None:
+        return ValueError(f"table {name} has no connector: it cannot be read")
+    if not node.source.kinds <= {RowKind.INSERT}:
+        kinds = ", ".join(sorted(kind.name for kind in node.source.kinds))
+        return NotImplementedError(
+            f"table {name} holds changes ({kinds}), which batch mode cannot read: use streaming mode"
+        )
+    if not node.source.bounded:
+        return ValueError(f"table {name} never ends: give its source an end, or use streaming mode")
+    return None

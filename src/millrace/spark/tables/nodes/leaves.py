@@ -24,7 +24,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as s
 
 from millrace.common.source import InputStatus, ReaderOutput, Source, SourceReaderContext, SplitEnumeratorContext
-from millrace.common.types import RowKind
 from millrace.connectors.file_system.table.bulk_formats import ParquetTableFormat
 from millrace.connectors.file_system.table.filesystem_source import FileSystemSource
 from millrace.formats.parquet_pages import is_modest
@@ -37,7 +36,7 @@ from millrace.relational.types import DataType
 from millrace.relational.values import to_arrow
 from millrace.runtime.bases.runtime_context import Measures
 from millrace.runtime.clocks import now_millis
-from millrace.spark.tables.nodes.forms import batch_form
+from millrace.spark.tables.nodes.forms import batch_form, unreadable
 from millrace.spark.tables.steps.computed import cut_times, typed, types_of
 from millrace.spark.tables.steps.context import Context, Reporting
 from millrace.spark.tables.steps.parts import Part, numbered
@@ -377,21 +376,6 @@ def _by_spark(node: n.Scan, columns: tuple[int, ...], context: Context) -> Part 
         if context.reads:
             raise
         return None
-
-
-def unreadable(node: n.Scan) -> Exception | None:
-    """Why batch mode cannot read a table, None if it can."""
-    name = ".".join(node.path)
-    if node.source is None:
-        return ValueError(f"table {name} has no connector: it cannot be read")
-    if not node.source.kinds <= {RowKind.INSERT}:
-        kinds = ", ".join(sorted(kind.name for kind in node.source.kinds))
-        return NotImplementedError(
-            f"table {name} holds changes ({kinds}), which batch mode cannot read: use streaming mode"
-        )
-    if not node.source.bounded:
-        return ValueError(f"table {name} never ends: give its source an end, or use streaming mode")
-    return None
 
 
 @batch_form(n.StreamScan)

@@ -15,6 +15,7 @@ from pyspark.sql import types as s
 from millrace.relational import types as t
 from millrace.relational.nodes import Schema
 from millrace.relational.type_table import arrow_type
+from millrace.spark.sessions.java_names import java_class
 from millrace.util.exceptions import TableException
 from millrace.util.names import did_you_mean
 
@@ -151,7 +152,7 @@ def adopted(frame: DataFrame, session: SparkSession) -> DataFrame:
         return frame
     jvm: Any = session._jvm
     plan = frame._jdf.queryExecution().analyzed()
-    made = jvm.org.apache.spark.sql.classic.Dataset.ofRows(session._jsparkSession, plan)
+    made = java_class(jvm, "org.apache.spark.sql.classic.Dataset").ofRows(session._jsparkSession, plan)
     return DataFrame(made, session)
 
 

@@ -106,7 +106,7 @@ def _every_row(node: n.Deduplicate) -> n.Rel:
 # Windows
 
 
-def _changes_of_window_aggregate(node: Any, inputs: list[Changes]) -> Changes:
+def _changes_of_window_aggregate(node: n.WindowAggregate, inputs: list[Changes]) -> Changes:
     first = len(node.keys) + len(node.aggregates)
     window = [first + place for place, name in enumerate(node.properties) if name in ("START", "END")]
     keys = frozenset({(*range(len(node.keys)), *window)}) if window and node.sets is None else frozenset()
@@ -149,7 +149,6 @@ def window_aggregate(plan: Plan, node: n.WindowAggregate, before: bool) -> Plann
         attached=node.attached,
         emission=node.emission,
         before=before,
-        every_change=plan.options.every_change,
         **plan.options.common,
     )
     name = f"WindowAggregate({node.window.kind})"
@@ -203,7 +202,7 @@ def time_attribute(node: n.Rel) -> n.Field:
 # GROUP BY
 
 
-def _changes_of_aggregate(node: Any, inputs: list[Changes]) -> Changes:
+def _changes_of_aggregate(node: n.Aggregate, inputs: list[Changes]) -> Changes:
     keys = frozenset() if node.sets is not None else frozenset({tuple(range(len(node.keys)))})
     if not node.aggregates and inputs[0].append_only:
         return Changes(keys=keys)  # DISTINCT of insertions
@@ -212,7 +211,7 @@ def _changes_of_aggregate(node: Any, inputs: list[Changes]) -> Changes:
     return Changes(True, not inputs[0].append_only, keys, cause)
 
 
-def _changes_of_table_aggregate(node: Any, inputs: list[Changes]) -> Changes:
+def _changes_of_table_aggregate(node: n.TableAggregate, inputs: list[Changes]) -> Changes:
     return Changes(False, True, cause=inputs[0].cause or "a table aggregate, whose rows are taken back")
 
 
@@ -227,7 +226,6 @@ def aggregate(plan: Plan, node: n.Aggregate, before: bool) -> Planned:
         calls=node.aggregates,
         retracts=below.retracts,
         before=before,
-        every_change=plan.options.every_change,
         **plan.options.common,
     )
     hinted = hinted_ttl(node.input)
@@ -284,7 +282,7 @@ def table_aggregate(plan: Plan, node: n.TableAggregate, before: bool) -> Planned
 # OVER
 
 
-def _changes_of_over(node: Any, inputs: list[Changes]) -> Changes:
+def _changes_of_over(node: n.Over, inputs: list[Changes]) -> Changes:
     below = inputs[0]
     if is_settled(node, below.append_only):
         return Changes(keys=below.keys)
@@ -320,7 +318,7 @@ def over(plan: Plan, node: n.Over, before: bool) -> Planned:
 # Top-N and deduplication
 
 
-def _changes_of_rank(node: Any, inputs: list[Changes]) -> Changes:
+def _changes_of_rank(node: n.Rank, inputs: list[Changes]) -> Changes:
     keys = set(inputs[0].keys)
     if node.number is not None and node.function == "ROW_NUMBER":
         keys.add((*node.partition, len(node.input.schema)))
@@ -331,7 +329,7 @@ def _changes_of_rank(node: Any, inputs: list[Changes]) -> Changes:
     return Changes(True, True, frozenset(keys), inputs[0].cause or "a Top-N")
 
 
-def _changes_of_deduplicate(node: Any, inputs: list[Changes]) -> Changes:
+def _changes_of_deduplicate(node: n.Deduplicate, inputs: list[Changes]) -> Changes:
     keys = frozenset({node.keys})
     if node.window is not None:
         return Changes(keys=keys)
@@ -500,7 +498,7 @@ def _resolves(plan: Plan) -> bool:
 # Joins of two streams
 
 
-def _changes_of_join(node: Any, inputs: list[Changes]) -> Changes:
+def _changes_of_join(node: n.Join, inputs: list[Changes]) -> Changes:
     left, right = inputs
     keys = _join_keys(node, left, right)
     optional = node.kind not in ("INNER", "SEMI")

@@ -12,7 +12,7 @@ import pyarrow as pa
 from millrace.common.types import RowKind
 from millrace.common.watermark_strategy import WatermarkStrategy
 from millrace.connectors.generated_sources import CollectionSource
-from millrace.graph.nodes import Edge
+from millrace.graph.program import Edge
 from millrace.relational import nodes as n
 from millrace.relational.rex import Ref, Rex, substitute
 from millrace.relational.rows import Rows, record_batch
@@ -119,7 +119,7 @@ def _agree(plan: Plan, scan: n.Scan, wanted: tuple[Rex, Rex]) -> bool:
 _ROWS_A_BATCH = 8_192
 
 
-def _changes_of_scan(node: Any, inputs: list[Changes]) -> Changes:
+def _changes_of_scan(node: n.Scan, inputs: list[Changes]) -> Changes:
     kinds = getattr(node.source, "kinds", frozenset({RowKind.INSERT}))
     primary = getattr(node.source, "primary_key", ())
     columns = node.projected if node.projected is not None else range(len(node.columns))
@@ -131,7 +131,7 @@ def _changes_of_scan(node: Any, inputs: list[Changes]) -> Changes:
     return Changes(updates, deletes, frozenset(keys), cause)
 
 
-def _changes_of_stream_scan(node: Any, inputs: list[Changes]) -> Changes:
+def _changes_of_stream_scan(node: n.StreamScan, inputs: list[Changes]) -> Changes:
     kinds = frozenset({RowKind.INSERT}) if node.changelog is None else node.changelog.kinds
     updates, deletes = RowKind.UPDATE_AFTER in kinds, RowKind.DELETE in kinds
     keys = frozenset({node.key}) if node.key else frozenset()
@@ -205,7 +205,7 @@ def _batch(node: n.Values, start: int) -> Rows:
 # One row after the other
 
 
-def _changes_of_project(node: Any, inputs: list[Changes]) -> Changes:
+def _changes_of_project(node: n.Project, inputs: list[Changes]) -> Changes:
     place: dict[int, int] = {}
     for index, expression in enumerate(node.expressions):
         if isinstance(expression, Ref):
@@ -316,7 +316,7 @@ def correlate(plan: Plan, node: n.Correlate, before: bool) -> Planned:
 # UNION, INTERSECT, EXCEPT
 
 
-def _changes_of_set_operation(node: Any, inputs: list[Changes]) -> Changes:
+def _changes_of_set_operation(node: n.SetOp, inputs: list[Changes]) -> Changes:
     whole = frozenset({tuple(range(len(node.columns)))})
     cause = next((each.cause for each in inputs if each.cause), "")
     updates, deletes = any(each.updates for each in inputs), any(each.deletes for each in inputs)
@@ -349,7 +349,7 @@ def set_operation(plan: Plan, node: n.SetOp, before: bool) -> Planned:
 # ORDER BY and LIMIT
 
 
-def _changes_of_sort(node: Any, inputs: list[Changes]) -> Changes:
+def _changes_of_sort(node: n.Sort, inputs: list[Changes]) -> Changes:
     if not node.keys and inputs[0].append_only and not node.offset:
         return inputs[0]  # the first rows that come
     if node.fetch is None and node.keys and not node.offset:
@@ -404,7 +404,7 @@ def _time(node: n.Sort) -> str | None:
 # TO_CHANGELOG and FROM_CHANGELOG
 
 
-def _changes_of_from_changelog(node: Any, inputs: list[Changes]) -> Changes:
+def _changes_of_from_changelog(node: n.FromChangelog, inputs: list[Changes]) -> Changes:
     kinds = {name for _, name in node.codes}
     updates, deletes = "UPDATE_AFTER" in kinds, "DELETE" in kinds
     keys = frozenset({node.partition}) if node.by_key else frozenset()

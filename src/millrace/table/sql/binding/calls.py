@@ -8,8 +8,7 @@ from typing import Any, NoReturn
 
 from millrace.relational.functions.aggregates.registry import aggregate_call, find_aggregate
 from millrace.relational.functions.aggregates.registry import aggregate_names as _registered
-from millrace.relational.functions.casting import SignatureError, cast_to, common_type
-from millrace.relational.functions.registry import call, find_scalar, scalar_names
+from millrace.relational.functions.registry import SignatureError, call, cast_to, common_type, find_scalar, scalar_names
 from millrace.relational.nodes import ROWTIME, Field, Schema
 from millrace.relational.rex import AggCall, Call, Literal, OuterRef, Ref, Rex, SortKey, UdfCall
 from millrace.relational.types import BigIntType, DataType, DecimalType, DoubleType, IntegralType, NullType

@@ -10,8 +10,8 @@ from decimal import Decimal
 from typing import NoReturn
 
 from millrace.relational import types as t
-from millrace.relational.functions.casting import SignatureError, cast_to, common_type, explicit_cast, fits, is_text
-from millrace.relational.functions.logic import comparable_type
+from millrace.relational.functions.cast_values import explicit_cast, fits
+from millrace.relational.functions.registry import SignatureError, cast_to, common_type, comparable_type, is_text
 from millrace.relational.nodes import Field, Project, Rel
 from millrace.relational.rex import Call, Literal, Ref, Rex, Subquery
 from millrace.relational.types import BooleanType, DayTimeIntervalType, NullType

@@ -11,7 +11,7 @@ from itertools import combinations, product
 from typing import Any, TypeGuard
 
 from millrace.relational import types as t
-from millrace.relational.functions.casting import cast_to
+from millrace.relational.functions.registry import cast_to
 from millrace.relational.nodes import (
     PROCTIME,
     Aggregate,
@@ -24,7 +24,6 @@ from millrace.relational.nodes import (
     WindowSpec,
 )
 from millrace.relational.rex import AggCall, Distance, Frame, Literal, Ref, Rex, SortKey, rewrite
-from millrace.relational.rules.subqueries import unnest
 from millrace.relational.rules.window_rules import window_aggregate
 from millrace.relational.types import BigIntType, DataType, LocalZonedTimestampType, TimestampType
 from millrace.table.sql import nodes
@@ -42,7 +41,17 @@ from millrace.table.sql.binding.calls import (
 )
 from millrace.table.sql.binding.expressions import milliseconds
 from millrace.table.sql.binding.from_clause import QueryHints, input_hinted
-from millrace.table.sql.binding.scope import Block, bind, bind_all, binds, by_program, constant, fail, field_of
+from millrace.table.sql.binding.scope import (
+    Block,
+    bind,
+    bind_all,
+    binds,
+    by_program,
+    constant,
+    fail,
+    field_of,
+    unnested,
+)
 from millrace.table.sql.text import SqlValidationError
 from millrace.util.names import did_you_mean
 from millrace.util.record import Record
@@ -302,7 +311,7 @@ def _with_columns(source: Rel, wanted: Sequence[Rex]) -> tuple[Rel, Callable[[Re
     if computed:
         kept = [Ref(column.type, index) for index, column in enumerate(source.schema)]
         names = [field_of(f"$p{width + at}", each, ()) for at, each in enumerate(computed)]
-        source = unnest(Project(source, (*kept, *computed), (*source.schema, *names)))
+        source = unnested(Project(source, (*kept, *computed), (*source.schema, *names)))
     places = {each: width + at for at, each in enumerate(computed)}
     return source, lambda each: Ref(each.type, places[each]) if each in places else each
 
@@ -500,7 +509,9 @@ class Grouped:
         columns = self._key_fields() + self._call_fields(len(keys))
         window = self._keys.window
         if window is None:
-            return window_aggregate(Aggregate(source, keys, calls, columns, self._keys.sets))
+            found = Aggregate(source, keys, calls, columns, self._keys.sets)
+            # The rows of a window are grouped by both of its bounds.
+            return window_aggregate(found) if len(keys) > 1 else found
         assert time is not None
         columns += property_fields(window, self._properties, self._source.schema)
         return WindowAggregate(
@@ -536,7 +547,7 @@ class Grouped:
 
         source = self._source
         if unique and unique != [Ref(column.type, index) for index, column in enumerate(source.schema)]:
-            source = unnest(Project(source, tuple(unique), _names(unique, source.schema)))
+            source = unnested(Project(source, tuple(unique), _names(unique, source.schema)))
         keys = tuple(place[each] for each in self._keys.expressions)
         calls = tuple(call.map(column) for call in self._calls)
         return source, keys, calls, None if window is None else place[window.time]

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from millrace.relational import types as t
-from millrace.relational.functions.casting import cast_to, is_bytes, is_number, is_text
+from millrace.relational.functions.registry import cast_to, is_bytes, is_number, is_text
 from millrace.relational.nodes import Field, Project, Rel, Sink
 from millrace.relational.rex import Literal, Ref, Rex
 from millrace.relational.type_table import Family, family_of, parts_of

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import reduce
 
-from millrace.relational.functions.casting import cast_to, common_type
-from millrace.relational.functions.registry import call
+from millrace.relational.functions.registry import call, cast_to, common_type
 from millrace.relational.nodes import (
     PROCTIME,
     ROWTIME,
@@ -56,7 +55,9 @@ from millrace.table.sql.binding.from_clause import (
     binds_relation,
     find_table,
     input_hinted,
+    is_lateral,
     lookup_options,
+    table_function_names,
     table_options,
     table_plan,
 )
@@ -74,8 +75,6 @@ from millrace.table.sql.binding.scope import (
     field_of,
     scope_of,
 )
-from millrace.table.sql.binding.table_functions import FORMATS as YIELDING
-from millrace.table.sql.binding.table_functions import table_function_names
 from millrace.util.names import did_you_mean
 
 # Lookup joins
@@ -350,17 +349,6 @@ def _compares(condition: nodes.Node, alias: str, key: Sequence[str]) -> bool:
 
 _MODELS = ("ML_PREDICT", "ML_EVALUATE", "VECTOR_SEARCH")
 """table functions of Flink that ask a model or an index"""
-
-
-def is_lateral(tree: nodes.Node, at: From) -> bool:
-    """Whether an item of FROM may read what stands to its left."""
-    if isinstance(tree, nodes.TableFunction):
-        path = nodes.call_path(tree.this)
-        if path[-1].upper() not in table_function_names():
-            return True
-        # Flink has no functions of these names, so its programs may have some of their own.
-        return path[-1].upper() in YIELDING and at.environment.resolver.function(path) is not None
-    return isinstance(tree, (nodes.Lateral, nodes.Unnest))
 
 
 def bind_lateral(tree: nodes.Join, at: From) -> Source:

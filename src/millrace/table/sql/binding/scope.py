@@ -13,7 +13,9 @@ from typing import Any, NoReturn, Protocol, TypeAlias
 from millrace.relational.functions.evaluate import Evaluator
 from millrace.relational.functions.registry import Surroundings, find_scalar, shallow
 from millrace.relational.nodes import PROCTIME, Field, Rel, Schema
+from millrace.relational.nodes.rel import has_subquery
 from millrace.relational.rex import Call, FieldAccess, Literal, OuterRef, Ref, Rex, deep_calls, rewrite, walk
+from millrace.relational.rules.subqueries import unnest
 from millrace.relational.types import AtomicType, BooleanType, DataType, NullType, RowType
 from millrace.relational.values import to_python
 from millrace.table.sql import nodes
@@ -376,6 +378,14 @@ def bind(tree: nodes.Node, block: Block) -> Rex:
 
 def bind_all(trees: Sequence[nodes.Node], block: Block) -> list[Rex]:
     return [bind(each, block) for each in trees]
+
+
+def unnested(node: Rel) -> Rel:
+    """A filter or projection of a query without subqueries in its expressions.
+
+    :raises NotImplementedError: a correlation that cannot be taken out.
+    """
+    return unnest(node) if has_subquery(node) else node
 
 
 def bind_condition(tree: nodes.Node, block: Block) -> Rex:

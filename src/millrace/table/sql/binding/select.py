@@ -1,25 +1,51 @@
-"""Binds SELECT, VALUES and set operations, WITH before a query, and ORDER BY, OFFSET and FETCH behind it."""
+"""Binds SELECT, VALUES and set operations, WITH before a query, and ORDER BY, OFFSET and FETCH behind it.
+
+``bind_query`` binds a query as a whole.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from millrace.relational.functions.casting import cast_to, common_type
-from millrace.relational.nodes import Aggregate, Field, Filter, Project, Rel, Schema, SetOp, Sort, Values
+from millrace.relational.functions.registry import cast_to, common_type
+from millrace.relational.nodes import (
+    Aggregate,
+    Field,
+    Filter,
+    IntervalJoin,
+    Join,
+    Project,
+    Rel,
+    Schema,
+    SetOp,
+    Sort,
+    Values,
+    WindowJoin,
+)
 from millrace.relational.rex import Literal, Ref, Rex, SortKey, Subquery, substitute, walk
 from millrace.relational.rules.join_rules import join_conditions
-from millrace.relational.rules.subqueries import unnest
 from millrace.relational.rules.window_rules import window_aggregate
 from millrace.relational.types import RowType
 from millrace.table.sql import nodes
 from millrace.table.sql.binding.calls import sort_key
-from millrace.table.sql.binding.from_clause import NOTHING, From, Source, check_names, query_hints, renamed
+from millrace.table.sql.binding.from_clause import (
+    NOTHING,
+    From,
+    Source,
+    bind_relation,
+    check_names,
+    is_lateral,
+    query_hints,
+    renamed,
+)
 from millrace.table.sql.binding.grouped import Grouped, Overs, bind_keys, has_aggregate
 from millrace.table.sql.binding.joins import bind_from
 from millrace.table.sql.binding.scope import (
     Block,
     Environment,
+    Resolver,
     Scope,
     access,
     bind,
@@ -30,8 +56,10 @@ from millrace.table.sql.binding.scope import (
     fail,
     field_of,
     fold,
+    reported,
     resolve,
     scope_of,
+    unnested,
 )
 from millrace.util.record import Record
 
@@ -194,11 +222,11 @@ def bind_select(tree: nodes.Select, environment: Environment, outer: Block | Non
     order = [_order_key(tree, item, items, outputs, stage) for item in _order_items(tree)]
     plan = stage.plan()
     if having is not None:
-        plan = unnest(Filter(plan, stage.settle(having)))
+        plan = unnested(Filter(plan, stage.settle(having)))
     plan = overs.plan(plan, stage.settle)
     settled = _settler(stage, overs)
     if qualify is not None:
-        plan = unnest(Filter(plan, settled(qualify)))
+        plan = unnested(Filter(plan, settled(qualify)))
     names = [item.name for item in items]
     return _result(tree, plan, names, [settled(each) for each in outputs], _settled(order, settled))
 
@@ -209,7 +237,10 @@ def _from(tree: nodes.Select, environment: Environment, outer: Block | None) -> 
         return NOTHING
     where = None if tree.where is None else tree.where.this
     at = From(environment, outer, hints=query_hints(tree), where=where)
-    source = bind_from(clause.this, tree.joins or [], at)
+    if tree.joins or is_lateral(clause.this, at):
+        source = bind_from(clause.this, tree.joins or [], at)
+    else:
+        source = bind_relation(clause.this, at)
     check_names(tree, [relation.name for relation in source.scope.relations if relation.name])
     return source
 
@@ -219,8 +250,11 @@ def _where(tree: nodes.Select, source: Source, environment: Environment, outer: 
     if clause is None:
         return source
     condition = bind_condition(clause.this, Block(environment, source.scope, outer, "WHERE"))
-    # Joins with commas have their conditions here: they make the join one of intervals or windows, if they do.
-    plan = unnest(join_conditions(Filter(source.plan, condition)))
+    filtered: Rel = Filter(source.plan, condition)
+    if isinstance(source.plan, (Join, IntervalJoin, WindowJoin)):
+        # Joins with commas have their conditions here: they make the join one of intervals or windows, if they do.
+        filtered = join_conditions(filtered)
+    plan = unnested(filtered)
     return Source(plan, source.scope.over(plan.schema))
 
 
@@ -329,7 +363,7 @@ def projected(plan: Rel, expressions: Sequence[Rex], names: Sequence[str]) -> Re
     if isinstance(plan, Project) and _only_moves(plan) and not any(map(_has_subquery, expressions)):
         expressions = [substitute(each, plan.expressions) for each in expressions]
         plan = plan.input
-    return unnest(Project(plan, tuple(expressions), columns))
+    return unnested(Project(plan, tuple(expressions), columns))
 
 
 def _only_moves(plan: Project) -> bool:
@@ -441,3 +475,33 @@ def _values_column(tree: nodes.Values, at: int, items: Sequence[Rex]) -> Field:
 
 def _values_fields(row: Sequence[Rex], columns: Schema) -> Schema:
     return tuple(Field(column.name, each.type) for each, column in zip(row, columns))
+
+
+# Whole queries
+
+
+def bind_query(tree: nodes.Node, resolver: Resolver) -> Rel:
+    """The plan of a query. Columns with the same name get a number: ``a``, ``a0``.
+
+    :raises SqlValidationError: names or types are wrong, or it needs what is not supported.
+    """
+    with reported(tree):
+        plan = bind_rel(tree, Environment(resolver))
+    return renamed(plan, unique_names(plan.names))
+
+
+def unique_names(names: Sequence[str]) -> list[str]:
+    """Names of which no two are equal: a number is appended where one comes again."""
+    taken = set(names)
+    seen: Counter[str] = Counter()
+    unique = []
+    for name in names:
+        new = name
+        if seen[name]:
+            at = 0
+            while (new := f"{name}{at}") in taken:
+                at += 1
+            taken.add(new)
+        seen[name] += 1
+        unique.append(new)
+    return unique

@@ -9,8 +9,7 @@ from typing import Any
 
 from millrace.table.sql import nodes
 from millrace.table.sql.grammar import expressions, queries
-from millrace.table.sql.grammar.clauses import hints
-from millrace.table.sql.grammar.cursor import Cursor
+from millrace.table.sql.grammar.queries import hints
 from millrace.table.sql.grammar.types import data_type
 from millrace.table.sql.nodes import hint_options
 from millrace.table.sql.statements import (
@@ -36,7 +35,7 @@ from millrace.table.sql.statements import (
     Watermark,
     Written,
 )
-from millrace.table.sql.text import Name
+from millrace.table.sql.text import Cursor, Name
 
 # Parts of many statements
 

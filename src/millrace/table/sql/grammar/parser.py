@@ -2,8 +2,8 @@
 ``parse_statement``, ``parse_query``, ``parse_expression``, ...). A script is cut into statements at its semicolons,
 and each is read by its first word.
 
-The readers of statements about rows and about the session stand here: INSERT, statement sets, DELETE, UPDATE, TRUNCATE,
-CALL, queries; SHOW, DESCRIBE, USE; EXPLAIN, SET, RESET, modules, jars, jobs, ANALYZE, plans.
+The readers of ALTER and of statements about rows and about the session stand here: INSERT, statement sets, DELETE,
+UPDATE, TRUNCATE, CALL, queries; SHOW, DESCRIBE, USE; EXPLAIN, SET, RESET, modules, jars, jobs, ANALYZE, plans.
 """
 
 from __future__ import annotations
@@ -16,20 +16,34 @@ from typing import TypeVar
 from millrace.relational.rex import deep_calls
 from millrace.relational.types import DataType
 from millrace.table.sql import nodes
-from millrace.table.sql.grammar import alter, calls, clauses, create, expressions, queries, types
+from millrace.table.sql.grammar import create, expressions, queries, types
 from millrace.table.sql.grammar.create import (
+    at_constraint,
+    at_watermark,
+    column,
+    constraint,
     create_statement,
+    if_exists,
+    if_not_exists,
+    language_of,
     names,
+    option_keys,
+    options,
     partition,
+    read_distribution,
+    read_watermark,
     table_options,
     with_options,
     written_expression,
     written_query,
 )
-from millrace.table.sql.grammar.cursor import Cursor, Upper
 from millrace.table.sql.statements import (
+    Add,
+    AddPartitions,
+    Alter,
     Analyze,
     Call,
+    Change,
     ClientCommand,
     CompilePlan,
     CreateTable,
@@ -37,20 +51,36 @@ from millrace.table.sql.statements import (
     Describe,
     DescribeJob,
     DescribeQuery,
+    DropColumns,
+    DropPart,
+    DropPartitions,
+    Element,
     ExecutePlan,
     Explain,
     Insert,
     Jar,
     LoadModule,
+    Modify,
     Pattern,
+    PlacedColumn,
     Query,
+    Refresh,
+    Rename,
+    RenameColumn,
     Reset,
+    ResetOptions,
+    Resume,
     Set,
+    SetComment,
+    SetFunction,
+    SetOptions,
+    SetQuery,
     Show,
     Statement,
     StatementSet,
     StopJob,
     Summarize,
+    Suspend,
     Truncate,
     UnloadModule,
     Update,
@@ -59,8 +89,179 @@ from millrace.table.sql.statements import (
     UseModules,
     Written,
 )
-from millrace.table.sql.text import Kind, Name, Path, Position, Source, SqlParseError, Token, tokenize
+from millrace.table.sql.text import Cursor, Kind, Name, Path, Position, Source, SqlParseError, Token, Upper, tokenize
 from millrace.util.names import did_you_mean
+
+# Tables
+
+
+def alter_table(cursor: Cursor) -> Change:
+    """What follows the name of the table."""
+    return _changed(cursor, "ADD", "MODIFY", "DROP", "RENAME", "SET", "RESET")
+
+
+def alter_materialized_table(cursor: Cursor) -> Change:
+    return _changed(cursor, "AS", "SUSPEND", "RESUME", "REFRESH", "ADD", "MODIFY", "DROP", "RENAME", "SET", "RESET")
+
+
+def _changed(cursor: Cursor, *words: str) -> Change:
+    return _CHANGES[cursor.expect_any(*words)](cursor)
+
+
+def _add(cursor: Cursor) -> Change:
+    begin = cursor.index
+    missing = if_not_exists(cursor)
+    if cursor.at("PARTITION"):
+        partitions = []
+        while cursor.take("PARTITION"):
+            partitions.append((partition(cursor), with_options(cursor)))
+            cursor.take(",")
+        return AddPartitions(tuple(partitions), missing)
+    if missing:
+        cursor.fail("IF NOT EXISTS stands only before PARTITION here", begin)
+    return Add(_elements(cursor))
+
+
+def _modify(cursor: Cursor) -> Change:
+    return Modify(_elements(cursor))
+
+
+def _elements(cursor: Cursor) -> tuple[Element, ...]:
+    """One element, or several in brackets."""
+    if cursor.at("("):
+        return tuple(element for part in cursor.in_brackets(lambda: _element(cursor)) for element in part)
+    return tuple(_element(cursor))
+
+
+def _element(cursor: Cursor) -> list[Element]:
+    """A column (with its key, if it says PRIMARY KEY), a watermark, a key or a distribution."""
+    if at_watermark(cursor):
+        return [read_watermark(cursor)]
+    if at_constraint(cursor):
+        return [constraint(cursor)]
+    if cursor.take("DISTRIBUTION"):
+        return [read_distribution(cursor)]
+    found, key = column(cursor)
+    first = cursor.take("FIRST")
+    after = cursor.name("a name of a column") if cursor.take("AFTER") else None
+    placed: list[Element] = [PlacedColumn(found, first, after)]
+    return [*placed, key] if key else placed
+
+
+def _drop(cursor: Cursor) -> Change:
+    exists = if_exists(cursor)
+    if cursor.take("PARTITION"):
+        specs = [partition(cursor)]
+        while cursor.take(","):
+            cursor.expect("PARTITION")
+            specs.append(partition(cursor))
+        return DropPartitions(tuple(specs), exists)
+    if cursor.take("PRIMARY", "KEY"):
+        return DropPart("PRIMARY KEY")
+    if cursor.take("CONSTRAINT"):
+        return DropPart("CONSTRAINT", cursor.name("a name of the constraint"))
+    for part in ("WATERMARK", "DISTRIBUTION"):
+        if cursor.take(part):
+            return DropPart(part)
+    if cursor.at("("):
+        return DropColumns(tuple(cursor.in_brackets(lambda: cursor.path("a name of a column"))))
+    return DropColumns((cursor.path("a name of a column"),))
+
+
+def _rename_in_table(cursor: Cursor) -> Change:
+    if cursor.take("TO"):
+        return Rename(cursor.path("a new name"))
+    old = cursor.path("a name of a column")
+    cursor.expect("TO")
+    return RenameColumn(old, cursor.name("a new name"))
+
+
+def _refresh(cursor: Cursor) -> Change:
+    return Refresh(partition(cursor) if cursor.take("PARTITION") else ())
+
+
+_CHANGES: dict[str, Callable[[Cursor], Change]] = {
+    "ADD": _add,
+    "MODIFY": _modify,
+    "DROP": _drop,
+    "RENAME": _rename_in_table,
+    "SET": lambda cursor: SetOptions(options(cursor)),
+    "RESET": lambda cursor: ResetOptions(option_keys(cursor)),
+    "AS": lambda cursor: SetQuery(written_query(cursor)),
+    "SUSPEND": lambda cursor: Suspend(),
+    "RESUME": lambda cursor: Resume(with_options(cursor)),
+    "REFRESH": _refresh,
+}
+
+
+# Other objects
+
+
+def alter(cursor: Cursor) -> Statement:
+    begin = cursor.index
+    cursor.expect("ALTER")
+    temporary = cursor.take("TEMPORARY")
+    system = temporary and cursor.take("SYSTEM")
+    kind = cursor.expect_any("TABLE", "MATERIALIZED", "VIEW", "DATABASE", "FUNCTION", "CATALOG", "MODEL")
+    if temporary and kind != "FUNCTION":
+        cursor.fail(f"there is no ALTER TEMPORARY {kind}: drop it and create it anew", begin)
+    if kind == "MATERIALIZED":
+        cursor.expect("TABLE")
+        kind = "MATERIALIZED TABLE"
+    exists = if_exists(cursor)
+    path = cursor.path(f"a name of a {kind.lower()}")
+    if kind == "FUNCTION":
+        return Alter(kind, path, _function(cursor, temporary, system), exists)
+    return Alter(kind, path, _ALTER_READERS[kind](cursor), exists)
+
+
+def _function(cursor: Cursor, temporary: bool, system: bool) -> SetFunction:
+    cursor.expect("AS")
+    identifier = cursor.string("'module.name' of the function")
+    return SetFunction(identifier, language_of(cursor), temporary, system)
+
+
+def _view(cursor: Cursor) -> Change:
+    if cursor.expect_any("RENAME", "AS") == "AS":
+        return SetQuery(written_query(cursor))
+    return _rename_object(cursor)
+
+
+def _rename_object(cursor: Cursor) -> Rename:
+    cursor.expect("TO")
+    return Rename(cursor.path("a new name"))
+
+
+def _database(cursor: Cursor) -> Change:
+    return _settings(cursor, "SET", "RESET")
+
+
+def _catalog(cursor: Cursor) -> Change:
+    return _settings(cursor, "SET", "RESET", "COMMENT")
+
+
+def _model(cursor: Cursor) -> Change:
+    return _settings(cursor, "SET", "RESET", "RENAME")
+
+
+def _settings(cursor: Cursor, *words: str) -> Change:
+    word = cursor.expect_any(*words)
+    if word == "SET":
+        return SetOptions(options(cursor))
+    if word == "RESET":
+        return ResetOptions(option_keys(cursor))
+    return SetComment(cursor.string()) if word == "COMMENT" else _rename_object(cursor)
+
+
+_ALTER_READERS: dict[str, Callable[[Cursor], Change]] = {
+    "TABLE": alter_table,
+    "MATERIALIZED TABLE": alter_materialized_table,
+    "VIEW": _view,
+    "DATABASE": _database,
+    "CATALOG": _catalog,
+    "MODEL": _model,
+}
+
 
 # Rows
 
@@ -167,7 +368,7 @@ def call(cursor: Cursor) -> Call:
     cursor.expect("CALL")
     path = cursor.path("a name of a procedure")
     cursor.expect("(")
-    arguments = [] if cursor.at(")") else cursor.listed(lambda: calls.argument(cursor))
+    arguments = [] if cursor.at(")") else cursor.listed(lambda: expressions.argument(cursor))
     cursor.expect(")")
     return Call(path, tuple(arguments))
 
@@ -371,7 +572,7 @@ _READERS: dict[str, Callable[[Cursor], Statement]] = {
     "CREATE": create.create_statement,
     "REPLACE": create.create_statement,
     "DROP": create.drop,
-    "ALTER": alter.alter,
+    "ALTER": alter,
     "INSERT": insert,
     "BEGIN": statement_block,
     "STATEMENT": statement_set,
@@ -474,9 +675,6 @@ _UPPER = Upper(
     rest_of_query=queries.rest,
     query_in_brackets=queries.in_brackets,
     table_name=queries.table_name,
-    starts_call=calls.starts,
-    call=calls.call,
-    qualified_call=calls.qualified,
 )
 _T = TypeVar("_T")
 
@@ -542,7 +740,7 @@ def parse_match(text: str) -> nodes.MatchRecognize:
 
     :raises SqlParseError: the text is something else.
     """
-    return _whole(text, clauses.match_clauses)
+    return _whole(text, queries.match_clauses)
 
 
 def parse_type(text: str) -> DataType:

@@ -9,9 +9,8 @@ from decimal import Decimal
 from millrace.relational import types
 from millrace.relational.types import DataType, YearMonthIntervalType
 from millrace.table.sql import nodes
-from millrace.table.sql.grammar.cursor import Cursor
 from millrace.table.sql.nodes import IntervalLiteral, TypeName
-from millrace.table.sql.text import Kind, SqlError
+from millrace.table.sql.text import Cursor, Kind, SqlError
 from millrace.util.names import did_you_mean
 
 _PLAIN: dict[str, Callable[[], DataType]] = {

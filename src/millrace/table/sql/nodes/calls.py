@@ -1,5 +1,6 @@
-"""Nodes of calls: functions with their clauses, JSON functions (options that were not given have Flink's default),
-and calls that only the Table API makes."""
+"""Nodes of calls: functions with their clauses, JSON functions (options that were not given have Flink's default), and
+calls that only the Table API makes.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from typing import Any
 
 from millrace.relational.nodes import Rel
 from millrace.relational.types import DataType
-from millrace.table.sql.nodes.names_and_clauses import Identifier, Node, Order, TypeName, Where, Word
+from millrace.table.sql.nodes.queries import Identifier, Node, Order, TypeName, Where, Word
 
 # Calls
 
@@ -47,12 +48,6 @@ class DefinedCall(Call):
     def made(self) -> Node:
         """What stands for the call."""
         return self.make(self.expressions)
-
-
-class Distinct(Node):
-    """All arguments of a call after DISTINCT; in a SELECT without any."""
-
-    expressions: tuple[Node, ...] = ()
 
 
 class Kwarg(Node):
@@ -106,26 +101,6 @@ class Filter(Node):
 
     this: Node
     expression: Where
-
-
-class WindowSpec(Node):
-    """ROWS or RANGE. Bounds are UNBOUNDED, CURRENT ROW or expressions; sides PRECEDING, FOLLOWING or None."""
-
-    kind: str
-    start: Node | str
-    end: Node | str
-    start_side: str | None = None
-    end_side: str | None = None
-
-
-class Window(Node):
-    """A call with OVER, or a window of the WINDOW clause. ``alias``: the named window that it refers to."""
-
-    this: Node
-    partition_by: tuple[Node, ...] = ()
-    order: Order | None = None
-    spec: WindowSpec | None = None
-    alias: Identifier | None = None
 
 
 class Final(Node):

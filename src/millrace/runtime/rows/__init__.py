@@ -1,0 +1,1 @@
+"""Rows of keyed state on the local disk: sorted, immutable runs of columns, and their merging."""
