@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 from tests.cluster.played import PlayedJob
 from tests.cluster.test_job_documents import program
+from tests.forks import Forked
 
 from millrace.cluster import publishing
 from millrace.cluster.documents import JobDocument
-from millrace.cluster.publishing import Registry
+from millrace.cluster.publishing import Registry, published_jobs
 from millrace.spark.jobs import client as known
 from millrace.spark.jobs.client import LocalJobClient
 
@@ -47,6 +49,22 @@ def test_jobs_that_run_already_are_found(monkeypatch: pytest.MonkeyPatch, tmp_pa
     known.watch(late)
     assert [each.id for each in late.jobs()] == [job.job.job_id]
     assert job.to_end() is None
+
+
+def test_a_fork_has_none_of_the_jobs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Their threads stay with the parent; a supervisor that is a fork would archive them as its own."""
+    monkeypatch.setattr(known, "_watchers", [])
+    monkeypatch.setattr(publishing, "_registry", None)
+    runs, over = (PlayedJob(program(), tmp_path / name) for name in ("runs", "over"))
+    for job in (runs, over):
+        job.start()
+    assert len(published_jobs()) == 2
+    assert over.to_end() is None
+    assert len(published_jobs()) == 2
+    child = Forked(lambda: sys.exit(len(published_jobs())))
+    assert child.wait(60) == 0
+    assert len(published_jobs()) == 2
+    assert runs.to_end() is None
 
 
 def test_what_goes_wrong_with_a_document_fails_no_job(

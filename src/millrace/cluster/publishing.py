@@ -6,6 +6,7 @@ Flame graphs are made of samples that the job's owners take of their threads.
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections import OrderedDict
@@ -275,6 +276,16 @@ class Registry:
 
 _lock = threading.Lock()
 _registry: Registry | None = None
+
+
+def _leave_to_parent() -> None:
+    """Forget the jobs of the parent in a fork, which has none of their threads."""
+    global _registry
+    _registry = None
+    _lock.release()
+
+
+os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_leave_to_parent)
 
 
 def published_jobs() -> list[LocalControl]:

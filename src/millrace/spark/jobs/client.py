@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import queue
 import threading
 import time
@@ -38,6 +39,16 @@ class JobWatcher(Protocol):
 _lock = threading.Lock()
 _running: dict[str, LocalJobClient] = {}
 _watchers: list[JobWatcher] = []
+
+
+def _leave_to_parent() -> None:
+    """Forget the jobs of the parent in a fork: their threads stay there."""
+    _running.clear()
+    _watchers.clear()
+    _lock.release()
+
+
+os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_leave_to_parent)
 
 
 def watch(watcher: JobWatcher) -> None:
