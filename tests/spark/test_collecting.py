@@ -45,8 +45,8 @@ def test_each_once_after_a_failure(environment: MakeEnvironment, watch: Watch, t
     flag = str(tmp_path / "failed")
 
     def fail_once(record: tuple[int, bytes]) -> tuple[int, bytes]:
-        if record[0] == COUNT - 1 and not os.path.exists(flag):
-            assert list((tmp_path / "state").rglob("results/*/*"))
+        # Not at a certain record: an epoch of slow elements ends early, and nothing may be written yet in the next one.
+        if not os.path.exists(flag) and list((tmp_path / "state").rglob("results/*/*")):
             open(flag, "w").close()
             raise ValueError("once")
         return record
