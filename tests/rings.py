@@ -70,7 +70,8 @@ def taken(cases: Iterable[T], one_in: int, key: Callable[[T], str] = str) -> lis
 
 
 def one_of(cases: Sequence[T]) -> list[T]:
-    """In ring 2 one of the cases, by the commit, else all: where each starts a cluster or servers."""
+    """In ring 2 one of the cases, by the commit, else all: where each starts a cluster or servers, or is one more seed
+    of a test whose other parameters all run."""
     return [cases[NUMBER % len(cases)]] if TAKES_DRAWS else list(cases)
 
 

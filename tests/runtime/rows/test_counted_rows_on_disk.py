@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests.rings import one_of
 from tests.runtime.rows import test_rows_on_disk as on_disk
 from tests.runtime.rows.test_rows_on_disk import Kind, Machine, Model, RowsCopy, Turns, content, machine, some_keys
 
@@ -251,7 +252,7 @@ KINDS: list[Kind] = [Counted(), Unique(), UniqueInKey(), Present(), Values(), Ar
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: type(kind).__name__)
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", one_of(range(3)))
 def test_copies_go_on_fail_and_are_killed(kind: Kind, machine: Machine, seed: int) -> None:
     on_disk.test_copies_go_on_fail_and_are_killed(kind, machine, seed)
 
@@ -262,7 +263,7 @@ def test_state_goes_from_disk_to_memory_and_back(kind: Kind, machine: Machine) -
 
 
 @pytest.mark.parametrize("kind", [*KINDS, Inserted()], ids=lambda kind: type(kind).__name__)
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", one_of(range(3)))
 def test_rows_expire(machine: Machine, kind: Kind, seed: int) -> None:
     """Within the time to live of the oldest row nothing changes; when it has passed for all, nothing is there."""
     now = [0]

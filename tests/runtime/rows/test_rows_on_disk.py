@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests.rings import one_of
 from tests.runtime.state.copies import TASK, Machine, TaskCopy, Turns, whole_of
 
 from millrace.relational.rows import record_batch
@@ -260,7 +261,7 @@ def machine(request: pytest.FixtureRequest) -> Iterator[Machine]:
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: type(kind).__name__)
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", one_of(range(3)))
 def test_copies_go_on_fail_and_are_killed(kind: Kind, machine: Machine, seed: int) -> None:
     draw, model = random.Random(seed), Model()
     turns: Turns[RowsCopy] = Turns(machine, lambda working: RowsCopy(working, kind))
@@ -424,7 +425,7 @@ def any_machine(request: pytest.FixtureRequest) -> Iterator[Machine]:
 
 
 @pytest.mark.parametrize("kind", EXPIRING, ids=lambda kind: type(kind).__name__)
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", one_of(range(2)))
 def test_rows_expire_in_all_copies(kind: Kind, any_machine: Machine, seed: int) -> None:
     world, draw = World(kind), random.Random(seed)
     turns: Turns[RowsCopy] = Turns(any_machine, lambda working: RowsCopy(working, kind, world.expiry()))

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests.rings import one_of
 from tests.runtime.state.copies import TASK, Machine, TaskCopy, Turns, whole_of
 
 from millrace.runtime.exchange.keys import groups_of, key_group
@@ -173,7 +174,7 @@ def machine(request: pytest.FixtureRequest) -> Iterator[Machine]:
 
 
 @pytest.mark.parametrize("need", [LAST_ROWS, TIMES], ids=["last rows", "times"])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", one_of(range(3)))
 def test_copies_go_on_fail_and_are_killed(machine: Machine, need: Need, seed: int) -> None:
     draw, model, before = random.Random(seed), Model(), Model()
     turns: Turns[KeptCopy] = Turns(machine, copies(need))

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests.rings import one_of
 from tests.runtime.state.copies import Machine, TaskCopy, Turns, whole_of
 from tests.runtime.tables.table_runs import changes_of, element, harness
 
@@ -133,7 +134,7 @@ class SessionsCopy(TaskCopy):
 
 
 @pytest.mark.parametrize("memory", [0, 1_500, 1 << 20], ids=["nothing stays", "some rows stay", "all rows stay"])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", one_of(range(3)))
 def test_copies_go_on_fail_and_are_killed(memory: int, seed: int) -> None:
     machine = Machine(on_disk=True)
     assert isinstance(machine.plan, OnDisk)

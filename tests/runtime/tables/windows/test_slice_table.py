@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from tests.rings import one_of
 from tests.runtime.state.copies import TASK, Machine, TaskCopy, Turns
 
 from millrace.relational.functions.aggregates.registry import Slot, choosing, counting
@@ -150,7 +151,7 @@ def machine(request: pytest.FixtureRequest) -> Iterator[Machine]:
     found.lose_disk()
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", one_of(range(4)))
 def test_copies_go_on_fail_and_are_killed(machine: Machine, seed: int) -> None:
     draw, model = random.Random(seed), Model()
     before = Model()
