@@ -697,6 +697,7 @@ BATCH: tuple[Rule, ...] = (
     _of_plan(push_filters),
     _ordered_joins,
     _of_plan(prune_columns),
+    _of_plan(attached_windows),
     _of_plan(numbered_sets),
     _of_plan(merge_projections),
     _of_plan(push_into_sources),

@@ -5,16 +5,36 @@ from __future__ import annotations
 import datetime as dt
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.spark.tables.conftest import Run
-from tests.spark.tables.plans import BIGINT, INT, STRING, TIMESTAMP, agg, at, by, rows_of, values
+from tests.spark.tables.plans import (
+    BIGINT,
+    DECIMAL,
+    DOUBLE,
+    INT,
+    STRING,
+    TIMESTAMP,
+    agg,
+    at,
+    by,
+    cast,
+    fn,
+    lit,
+    rows_of,
+    values,
+)
 
 from millrace.relational import nodes as n
 from millrace.relational import types as t
-from millrace.relational.rex import AggCall
-from millrace.spark.tables.execute import batch_context, collect
+from millrace.relational.rex import AggCall, Ref
+from millrace.spark.tables.execute import batch_context, collect, explain
+from millrace.spark.tables.nodes.windows import reads_local_times
+from millrace.spark.tables.steps.context import Context
+from millrace.spark.tables.steps.parts import frame_of_sql
+from millrace.spark.tables.steps.sql_text import micros
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -137,6 +157,114 @@ def test_aggregates_of_windows_that_python_makes(run: Run, attached: bool) -> No
     value = at(TABLE, "v")
     found = run(window_aggregate(window, attached, agg("ARRAY_AGG", value, order=by(value))))
     assert sorted(found, key=repr) == sorted(expected, key=repr)
+
+
+SLICED = ("hop", "cumulate", "cumulate with offset")
+
+
+@pytest.mark.parametrize("name", SLICED)
+def test_aggregates_of_windows_that_share_their_rows(run: Run, name: str) -> None:
+    """Each value is what the whole window gives, though it is made of partial results: also where a slice has NULLs
+    alone, where the filter leaves none of its rows, and where an average of averages would be another."""
+    columns = {"k": STRING, "v": INT, "ts": TIMESTAMP, "x": DOUBLE, "d": DECIMAL, "s": STRING}
+    rows = [
+        (
+            key,
+            None if index % 4 == 1 else index * index - 50,
+            time,
+            None if index % 5 == 2 else index / 8,
+            Decimal(index * 7 - 30) / 4,
+            None if index % 2 else f"text {index % 6}",
+        )
+        for index, (key, _, time) in enumerate(ROWS)
+    ]
+    table = values(columns, *rows, ("a", 1, None, 1.0, Decimal(1), "none"))
+    v, x, d, s = (at(table, name) for name in ("v", "x", "d", "s"))
+    calls = [
+        agg("COUNT", v),
+        agg("COUNT", filter=fn(">", v, lit(0))),
+        agg("SUM", v, filter=fn(">", v, lit(0))),
+        agg("AVG", v),
+        agg("AVG", x),
+        agg("SUM", d),
+        agg("MIN", s),
+        agg("MAX", x),
+    ]
+    window = WINDOWS[name]
+    groups: dict[Any, list[tuple[Any, ...]]] = defaultdict(list)
+    for row in rows:
+        for start, end in windows_of(millis(row[2]), window):
+            groups[row[0], start, end].append(row)
+    expected = []
+    for (key, start, end), found in groups.items():
+        of_v, _, of_x, of_d, of_s = ([row[at] for row in found if row[at] is not None] for at in range(1, 6))
+        positive = [each for each in of_v if each > 0]
+        made = (
+            len(of_v),
+            len(positive),
+            sum(positive) if positive else None,
+            int(sum(of_v) / len(of_v)) if of_v else None,
+            sum(of_x) / len(of_x) if of_x else None,
+            sum(of_d),
+            min(of_s, default=None),
+            max(of_x, default=None),
+        )
+        expected.append((key, *made, moment(start), moment(end), moment(end - 1)))
+    assert len(expected) > len(KEYS)
+    assert run(over_rows(table, window, *calls)) == sorted(expected, key=repr)
+
+
+def over_rows(table: n.Rel, window: n.WindowSpec, *calls: AggCall) -> n.WindowAggregate:
+    columns = [n.Field("k", STRING), *(n.Field(f"a{index}", call.type) for index, call in enumerate(calls))]
+    columns += [n.Field(name, TIMESTAMP) for name in ("start", "end", "rowtime")]
+    return n.WindowAggregate(table, window, 2, (0,), calls, ("START", "END", "ROWTIME"), tuple(columns))
+
+
+LONG = t.DecimalType(30, 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "call", "sliced"),
+    [
+        ("hop", agg("COUNT"), True),
+        ("cumulate", agg("AVG", Ref(INT, 1)), True),
+        ("hop", agg("COUNT", Ref(INT, 1), distinct=True), False),
+        ("hop", agg("FIRST_VALUE", Ref(INT, 1)), False),
+        ("hop", agg("SUM", cast(Ref(INT, 1), LONG)), False),
+        ("hop with gaps", agg("COUNT"), False),
+        ("hop with nothing in common", agg("COUNT"), False),
+    ],
+)
+def test_rows_are_aggregated_once_a_slice_where_results_can_be_merged(
+    context: Context, name: str, call: AggCall, sliced: bool
+) -> None:
+    windows = {**WINDOWS, "hop with nothing in common": n.WindowSpec("HOP", 10_000, 3_001)}
+    plan = explain(over_rows(TABLE, windows[name], call), context, "simple")
+    _, exploded, below = plan.partition("explode(")
+    assert exploded
+    assert ("Aggregate" in below) is sliced, plan
+
+
+def test_the_hour_that_summer_time_skips_is_an_hour_of_the_local_clock(spark: SparkSession) -> None:
+    """Both ways to the microseconds of a TIMESTAMP agree, and are right: on 2021-03-14 New York's clocks skip two
+    o'clock, on 2021-11-07 one o'clock comes twice. Neither matters to a time that has no zone."""
+    times = ["2021-03-14 01:59:59.999999", "2021-03-14 02:30:00", "2021-03-14 03:30:00", "2021-11-07 01:30:00.000001"]
+    times += ["1883-11-18 12:00:01", "1500-02-28 01:00:00", "0001-01-01 00:00:00", "9999-12-31 23:59:59.999999"]
+    session = batch_context(spark, zone="America/New_York").session
+    rows = ", ".join(f"(TIMESTAMP_NTZ '{time}')" for time in times)
+    ways = [False, True] if reads_local_times(session) else [False]
+    for way in ways:
+        text = micros("ts", TIMESTAMP, way)
+        found = [row[0] for row in frame_of_sql(session, f"SELECT {text} FROM VALUES {rows} AS t(ts)").collect()]
+        assert found == [(dt.datetime.fromisoformat(time) - EPOCH) // dt.timedelta(microseconds=1) for time in times]
+
+
+def test_the_installed_spark_takes_local_times_as_they_are_if_the_answer_shows_it(spark: SparkSession) -> None:
+    """What is read off the analysis of the function agrees with what the function gives in the skipped hour."""
+    session = batch_context(spark, zone="America/New_York").session
+    (row,) = frame_of_sql(session, "SELECT unix_micros(TIMESTAMP_NTZ '2021-03-14 02:30:00')").collect()
+    local = (dt.datetime(2021, 3, 14, 2, 30) - EPOCH) // dt.timedelta(microseconds=1)
+    assert reads_local_times(session) == (row[0] == local)
 
 
 def test_windows_of_a_window_with_grouping_sets(run: Run) -> None:

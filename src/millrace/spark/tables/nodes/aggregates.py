@@ -1,6 +1,5 @@
-"""What is computed of the rows of a key. GROUP BY: aggregates, grouping sets, functions of the user, and windows over a
-time column (a window table has each row once per window that it is in; window aggregates are aggregates of those).
-And along the order of a partition: OVER windows, Top-N, deduplication, MATCH_RECOGNIZE.
+"""What is computed of the rows of a key. GROUP BY: aggregates, grouping sets, functions of the user. And along the
+order of a partition: OVER windows, Top-N, deduplication, MATCH_RECOGNIZE.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from functools import partial
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as s
 
@@ -20,7 +19,7 @@ from millrace.relational import nodes as n
 from millrace.relational import types as t
 from millrace.relational.functions.aggregates.registry import Texts
 from millrace.relational.functions.registry import Surroundings
-from millrace.relational.rex import AggCall, Distance, Frame, Rex, SortKey
+from millrace.relational.rex import Distance, Frame, SortKey
 from millrace.relational.rows import record_batch
 from millrace.relational.type_table import schema_of
 from millrace.relational.types import DataType, RowField, RowType
@@ -46,33 +45,22 @@ from millrace.spark.tables.steps.computed import (
 )
 from millrace.spark.tables.steps.context import Context, PythonTask
 from millrace.spark.tables.steps.finishing import (
-    FinishTask,
-    FinishTasks,
     TableAggregateTask,
     collected,
     collected_in_packs,
 )
+from millrace.spark.tables.steps.grouping import call_texts, finish_column, group, grouped_by
 from millrace.spark.tables.steps.parts import Part, numbered
 from millrace.spark.tables.steps.spark_types import as_internal, outgoing, spark_schema, spark_type
 from millrace.spark.tables.steps.sql_text import (
-    DATE_TIME,
-    GROUPING,
     RANKING,
     collected_text,
     constant_offset,
-    from_micros,
-    grouping_text,
-    micros,
     native_text,
     shifted_text,
-    zoned,
 )
 
 # GROUP BY
-
-_PLACE = "place"
-_MADE = "made"
-"""The column of what Python makes."""
 
 
 @batch_form(n.Aggregate)
@@ -85,106 +73,6 @@ def aggregate(node: n.Aggregate, inputs: list[Part], context: Context) -> Part:
     return retyped(grouped, found, node.columns)
 
 
-def group(
-    part: Part,
-    keys: Sequence[str],
-    calls: Sequence[AggCall],
-    sets: Sequence[Sequence[int]] | None,
-    types: Sequence[DataType],
-    context: Context,
-) -> Part:
-    """The keys and then the calls' values, of the calls' types, as columns c0, c1, ...
-
-    :param types: of the first columns of the input, which the calls refer to.
-    """
-    part, prepared, _ = call_texts(part, calls, types, context)
-    if _loses_order(calls):
-        part = part.plus({_PLACE: "monotonically_increasing_id()"})
-        prepared = [replace(each, place=_PLACE) for each in prepared]
-    width = len(keys)
-    by_spark = [_spark_text(call, texts, sets is not None) for call, texts in zip(calls, prepared)]
-    rows = collected(part, keys, calls, prepared)
-    if sets is None and _in_packs(calls, by_spark):
-        packs = collected_in_packs(part, keys, calls, prepared, context)
-        if packs is not None:
-            rows, by_spark = packs, [None] * len(calls)
-    grouped = _grouped(rows.part, rows.keys, sets, [text or each for text, each in zip(by_spark, rows.texts)])
-    if all(by_spark):
-        return grouped
-    task = context.task("GroupAggregate")
-    lists = [at for at, text in enumerate(by_spark) if not text]
-    made = FinishTasks(tuple(FinishTask(calls[at], task, unpacked=rows.unpacked[at]) for at in lists), task)
-    # One function for all of them: Spark does not get through a plan with sixty.
-    column = arrow_function(
-        context.ship(made, f"aggregate function {', '.join(dict.fromkeys(calls[at].function for at in lists))}"),
-        [F.col(f"c{width + at}") for at in lists],
-        spark_schema(calls[at].type for at in lists),
-        once=True,
-    )
-    finished = Part.of_frame(grouped.frame.select(*names(width + len(calls)), column.alias(_MADE)))
-    fields = iter(range(len(lists)))
-    texts = [f"c{width + at}" if text else f"{_MADE}.c{next(fields)}" for at, text in enumerate(by_spark)]
-    return finished.select(numbered([*names(width), *texts]))
-
-
-def _loses_order(calls: Sequence[AggCall]) -> bool:
-    """Whether rows come to their aggregate in another order than they have: Spark exchanges them by the values of a
-    DISTINCT aggregate first, and those of the others with them. Maps cannot be sorted together with places."""
-    if not any(call.distinct for call in calls) or all(call.distinct for call in calls):
-        return False
-    return not any(name in str(arg.type) for call in calls for arg in call.args for name in ("MAP<", "MULTISET<"))
-
-
-def _in_packs(calls: Sequence[AggCall], by_spark: Sequence[str | None]) -> bool:
-    """Whether Python makes all values, of rows that it has put together before: those of Spark's own functions beside
-    the user's, too, since Spark would collect the rows of the latter one by one. Not so what Python would have to look
-    for equal values for, nor what is no function of rows."""
-    alone = any(text and (call.distinct or call.function in GROUPING) for call, text in zip(calls, by_spark))
-    return not all(by_spark) and not alone
-
-
-def _spark_text(call: AggCall, texts: Texts, grouped: bool) -> str | None:
-    """The call as Spark computes it; None: Python makes its value of the rows of the group."""
-    if call.function in GROUPING and call.udf is None:
-        return grouping_text(call, grouped)
-    return native_text(call, texts)
-
-
-def call_texts(
-    part: Part,
-    calls: Sequence[AggCall],
-    types: Sequence[DataType],
-    context: Context,
-    more: Sequence[Rex] = (),
-) -> tuple[Part, list[Texts], list[str]]:
-    """The expressions of calls, and ``more``, over the columns of rows, which may have a column more then."""
-    expressions = [*(each for call in calls for each in call.inputs()), *more]
-    computed = compute(part, expressions, types, context)
-    texts = iter(computed.texts)
-    found = []
-    for call in calls:
-        args = tuple(next(texts) for _ in call.args)
-        condition = None if call.filter is None else next(texts)
-        found.append(Texts(args, condition, tuple(next(texts) for _ in call.order)))
-    return computed.part, found, list(texts)
-
-
-def finish_column(call: AggCall, name: str, context: Context) -> Column:
-    """The values of a call from a column of collected rows."""
-    task = FinishTask(call, context.task("GroupAggregate"))
-    shipped = context.ship(task, f"aggregate function {call.function}")
-    return arrow_function(shipped, [F.col(name)], spark_type(call.type), once=True).alias(name)
-
-
-def _grouped(part: Part, keys: Sequence[str], sets: Sequence[Sequence[int]] | None, columns: Sequence[str]) -> Part:
-    by = ", ".join(keys)
-    if sets is not None:
-        by += f" GROUPING SETS ({', '.join('(' + ', '.join(keys[at] for at in each) + ')' for each in sets)})"
-    # Without keys there is one row, also where no value is wanted of it.
-    values = [*columns] if keys or columns else ["count(1)"]
-    return part.select(numbered([*keys, *values]), f"GROUP BY {by}" if by else "")
-
-
 @batch_form(n.TableAggregate)
 def table_aggregate(node: n.TableAggregate, inputs: list[Part], context: Context) -> DataFrame:
     """A function of the user that makes any number of rows of a group: the keys, then its columns."""
@@ -193,100 +81,13 @@ def table_aggregate(node: n.TableAggregate, inputs: list[Part], context: Context
     width = len(keys)
     part, (texts,), _ = call_texts(inputs[0], [call], types_of(node.input.schema), context)
     lists = collected_in_packs(part, keys, [call], [texts], context) or collected(part, keys, [call], [texts])
-    grouped = _grouped(lists.part, lists.keys, None, lists.texts).frame
+    grouped = grouped_by(lists.part, lists.keys, None, lists.texts).frame
     row = RowType([RowField(column.name, column.type) for column in node.columns[width:]])
     task = TableAggregateTask(call, context.task("TableAggregate"), row, unpacked=lists.unpacked[0])
     shipped = context.ship(task, f"table aggregate function {call.function}")
     made = arrow_function(shipped, [F.col(f"c{width}")], s.ArrayType(spark_type(row)), once=True)
     rows = grouped.select(*names(width), made.alias("made")).select(*names(width), F.inline("made"))
     return typed(rows.toDF(*names(len(node.columns))), node.columns)
-
-
-_START, _END = "window_start_us", "window_end_us"
-
-
-@batch_form(n.WindowTable)
-def window_table(node: n.WindowTable, inputs: list[Part], context: Context) -> Part:
-    """Rows with window_start, window_end and window_time. A row without a time is in no window."""
-    width = len(node.input.schema)
-    partition = [f"c{index}" for index in node.partition]
-    part = _assigned(inputs[0], node.window, node.time, node.input.schema, partition)
-    last = _last(from_micros(_END), node.columns[width + 2].type)
-    texts = [*names(width), from_micros(_START), from_micros(_END), last]
-    return part.select(typed_texts(texts, [*types_of(node.input.schema), None, None, None], node.columns))
-
-
-@batch_form(n.WindowAggregate)
-def window_aggregate(node: n.WindowAggregate, inputs: list[Part], context: Context) -> Part:
-    """The keys, the aggregates, the properties of the window."""
-    schema = node.input.schema
-    part = inputs[0]
-    own_keys = [f"c{key}" for key in node.keys]
-    if node.attached is None:
-        part = _assigned(part, node.window, node.time, schema, own_keys)
-        window = [_START, _END]
-    else:
-        window = [f"c{index}" for index in node.attached]
-    sets = node.sets
-    if sets is not None:
-        sets = tuple((*each, len(own_keys), len(own_keys) + 1) for each in sets)
-    keys = [*own_keys, *window]
-    grouped = group(part, keys, node.aggregates, sets, types_of(schema), context)
-    start, end = names(2, len(own_keys))
-    if node.attached is None:
-        start, end = from_micros(start), from_micros(end)
-    kept = [*names(len(own_keys)), *names(len(node.aggregates), len(keys))]
-    for place, each in enumerate(node.properties, len(kept)):
-        texts = {"START": start, "END": end, "ROWTIME": _last(end, node.columns[place].type), "PROCTIME": "now()"}
-        kept.append(texts[each])
-    return grouped.select(typed_texts(kept, [None] * len(kept), node.columns))
-
-
-def _last(end: str, wanted: DataType) -> str:
-    """The time of a window: its last millisecond."""
-    last = f"({end} - INTERVAL '0.001' SECOND)"
-    return zoned(last) if isinstance(wanted, t.LocalZonedTimestampType) else last
-
-
-def _assigned(part: Part, window: n.WindowSpec, time: int, schema: n.Schema, partition: Sequence[str]) -> Part:
-    """The rows with start and end of their windows in microseconds of local time."""
-    kind: Any = schema[time].type
-    if not isinstance(kind, DATE_TIME):
-        raise ValueError(f"a window needs a TIMESTAMP or TIMESTAMP_LTZ column, not {kind}")
-    part = part.where([f"c{time} IS NOT NULL"])
-    time_us = micros(f"c{time}", kind)
-    if window.kind == "SESSION":
-        return _sessions(part, time_us, window.size * 1000, partition)
-    part = part.plus({"time_us": time_us})
-    size, offset = window.size * 1000, window.offset * 1000
-    step = size if window.slide is None else window.slide * 1000
-    if window.kind == "TUMBLE":
-        start = f"time_us - pmod(time_us - {offset}L, {size}L)"
-        return part.plus({_START: start}).plus({_END: f"{_START} + {size}L"})
-    if window.kind == "HOP":
-        newest = f"(time_us - pmod(time_us - {offset}L, {step}L))"
-        starts = (
-            f"CASE WHEN {newest} > time_us - {size}L "
-            f"THEN sequence({newest}, time_us - {size}L + 1L, {-step}L) ELSE CAST(array() AS ARRAY<BIGINT>) END"
-        )
-        return part.plus({_START: f"explode({starts})"}).plus({_END: f"{_START} + {size}L"})
-    if window.kind == "CUMULATE":
-        start = f"time_us - pmod(time_us - {offset}L, {size}L)"
-        first = f"{_START} + ((time_us - {_START}) div {step}L + 1L) * {step}L"
-        return part.plus({_START: start}).plus({_END: f"explode(sequence({first}, {_START} + {size}L, {step}L))"})
-    raise ValueError(f"window {window.kind} is not one of TUMBLE, HOP, CUMULATE, SESSION")
-
-
-def _sessions(part: Part, time_us: str, gap: int, partition: Sequence[str]) -> Part:
-    """A session goes on as long as the next row comes no later than the gap after the one before."""
-    by = f"PARTITION BY {', '.join(partition)} " if partition else ""
-    # Gaps and ends count in milliseconds.
-    part = part.plus({"exact_us": time_us}).plus({"time_us": "exact_us - pmod(exact_us, 1000L)"})
-    before = f"lag(time_us) OVER ({by}ORDER BY time_us)"
-    part = part.plus({"begins": f"CAST(coalesce(time_us - {before} > {gap}L, TRUE) AS INT)"})
-    part = part.plus({"session": f"sum(begins) OVER ({by}ORDER BY time_us RANGE UNBOUNDED PRECEDING)"})
-    whole = f"OVER (PARTITION BY {', '.join([*partition, 'session'])})"
-    return part.plus({_START: f"min(time_us) {whole}", _END: f"max(time_us) {whole} + {gap}L"})
 
 
 # Partitions in their order
