@@ -1,6 +1,7 @@
 """Whether one machine got slower: this tree against an earlier commit, in processor time of all processes, in turn;
 and the most memory that all of them take for a job of 128 subtasks. ``executors`` is ``keyed`` on three executors of
-one core each (``local-cluster``), in flow; ``changes`` are operators on rows that are taken back, without Spark.
+one core each (``local-cluster``), in flow; ``changes`` are operators on rows that are taken back, ``intervals`` are
+interval joins, both without Spark.
 
 Each side runs in a process of its own, on its own code and its own programs; pairs alternate, so that a machine whose
 speed changes hits both. Prints the median ratio (this tree / the commit) of each work with the 95 % interval of the
@@ -176,6 +177,38 @@ def changes(session: Any, directory: str) -> None:
                 found.end_epoch()
 
 
+def intervals(session: Any, directory: str) -> None:
+    """Interval joins by themselves: each epoch both sides get rows of a second, and a watermark."""
+    import numpy as np
+    import pyarrow as pa
+
+    from millrace.relational import types as t
+    from millrace.relational.nodes import Field
+    from millrace.relational.rex import Call, Ref
+    from millrace.relational.rows import Rows, record_batch
+    from millrace.runtime.tables.joins.interval_join import IntervalJoin
+    from millrace.testing import OperatorHarness
+
+    kinds = (t.BigIntType(), t.BigIntType(), t.TimestampType(3))
+    side = tuple(Field(f"f{place}", kind) for place, kind in enumerate(kinds))
+    same = Call(t.BooleanType(), "=", (Ref(kinds[0], 0), Ref(kinds[0], 3)))
+    for kind in ("INNER", "LEFT", "FULL"):
+        draw, size = np.random.default_rng(1), 10_000
+        config = IntervalJoin(
+            kind=kind, left=side, right=side, left_time=2, right_time=2, lower=-2_000, upper=2_000, condition=same
+        )
+        with OperatorHarness(config.operator, inputs=2) as found:
+            for second in range(20):
+                for input in range(2):
+                    times = pa.array((second * 1_000 + np.sort(draw.integers(0, 1_000, size))) * 1_000)
+                    keys = pa.array(draw.integers(0, 2 * CHANGING, size))
+                    columns = [keys, pa.array(np.arange(size)), times.cast(pa.timestamp("us"))]
+                    found.process_elements([(Rows(record_batch(columns, size), None), None)], input)
+                for input in range(2):
+                    found.process_watermark(second * 1_000, input)
+                found.end_epoch()
+
+
 CHANGING = 50_000
 EXECUTORS = "local-cluster[3,1,1024]"
 WORKS = {
@@ -187,6 +220,7 @@ WORKS = {
     "wide": wide,
     "executors": executors,
     "changes": changes,
+    "intervals": intervals,
 }
 ON_ONE_MACHINE = [name for name in WORKS if name != "executors"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from datetime import datetime, timedelta
 from itertools import pairwise, product
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from tests.rings import examples
 from tests.runtime.tables.tabular import both, check, equal, harness, less, schema, table_of
 
-from millrace.relational.rex import Ref
+from millrace.relational.rex import TRUE, Ref, Rex
 from millrace.relational.types import BigIntType, TimestampType
 from millrace.runtime.elements import MAX_WATERMARK
 from millrace.runtime.tables.joins.interval_join import IntervalJoin
@@ -130,6 +131,51 @@ def test_processing_time(kind: str, events: list[Any]) -> None:
     wanted = expected(kind, sides[0], sides[1], -2, 1)
     assert set(shown) == set(wanted)
     assert sum(table_of(found).values()) == sum(wanted.values())
+
+
+@pytest.mark.draw(4)
+@pytest.mark.parametrize("condition", [KEY, TRUE], ids=["by key", "all rows"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_many_rows_on_both_media(kind: str, condition: Rex) -> None:
+    """Keys with many rows, many watermarks, rows that are late and not, in a state that goes on and is rebuilt."""
+    draw, bounds = random.Random(f"{kind} {condition}"), (-7, 12)
+    sent: tuple[list[Any], list[Any]] = ([], [])
+    script: list[Any] = []
+    for watermark in range(0, 60, 6):
+        for _ in range(12):
+            side, values = draw.randrange(2), row(draw.choice([None, 1, 1, 1, 2, 3]), draw.randrange(3), 0)
+            values = (*values[:2], START + timedelta(milliseconds=watermark + draw.randrange(1, 20)))
+            sent[side].append(values)
+            script.append(Element(("+I", *values), None, side))
+        script += [WatermarkStep(ORIGIN + watermark, side) for side in (0, 1)]
+    join = config(kind, *bounds, condition=condition)
+    found = check(join, (SIDE, SIDE), [*script, EndInput()], ordered=False, random_runs=1, seed=draw.randrange(1_000))
+
+    def matches(one: Any, other: Any) -> bool:
+        distance = (other[2] - one[2]) / timedelta(milliseconds=1)
+        same = condition == TRUE or (one[0] is not None and one[0] == other[0])
+        return same and bounds[0] <= distance <= bounds[1]
+
+    pairs = [one + other for one, other in product(*sent) if matches(one, other)]
+    if kind in ("LEFT", "FULL"):
+        pairs += [one + NOTHING for one in sent[0] if not any(matches(one, other) for other in sent[1])]
+    if kind in ("RIGHT", "FULL"):
+        pairs += [NOTHING + other for other in sent[1] if not any(matches(one, other) for one in sent[0])]
+    assert table_of(found) == Counter(pairs)
+
+
+def test_timers_of_an_earlier_version_go() -> None:
+    with harness(config("LEFT"), SIDE, SIDE) as run:
+        run.process_element(("+I", *row(1, 0, 5)), input=0)
+        snapshot = run.snapshot()
+    following = run.fresh()
+    assert snapshot and following.operator.keyed_state() is not None
+    following.operator.keyed_state().event_timers.register(ORIGIN + 7, (1,))
+    with following.restore(snapshot).open():
+        assert following.num_event_time_timers() == 0
+        for side in (0, 1):
+            following.process_watermark(ORIGIN + 7, side)
+        assert following.values == [("+I", *row(1, 0, 5), *NOTHING)]
 
 
 def test_kinds_that_have_no_interval_join() -> None:
