@@ -6,32 +6,35 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from millrace.relational.rows import record_batch
 from millrace.runtime.exchange.keys import Hashes
+from millrace.runtime.rows.expiry import Expiry
 from millrace.runtime.rows.hashes import Flags
 from millrace.runtime.state.column_deltas import SINCE, Changes
 from millrace.runtime.tables.columns.growing import with_room
 from millrace.runtime.tables.columns.key_hashes import key_hashes
 from millrace.runtime.tables.columns.keys import Ids
+from millrace.runtime.tables.expiring_rows import ExpiringRows
 from millrace.runtime.tables.indexed_rows import ChangedRows, at_positions
 
 FEW = 4_096
 """The number of removed rows up to which, even if they are the majority, the columns are not rewritten without them."""
 
 
-class ChangingRows(ChangedRows):
+class ChangingRows(ChangedRows, ExpiringRows):
     """Rows whose first columns are the key. Row numbers change in ``settle`` only.
 
     :param types: types of all columns.
     :param width: number of key columns.
+    :param expiry: when rows expire, each by itself; None: never.
     """
 
-    def __init__(self, types: Sequence[pa.DataType], width: int) -> None:
-        super().__init__(types, range(width))
+    def __init__(self, types: Sequence[pa.DataType], width: int, expiry: Expiry | None = None) -> None:
+        super().__init__(types, range(width), expiry)
         self.width = width
         self._alive = np.zeros(0, bool)
         self._fresh = np.zeros(0, bool)
@@ -65,9 +68,9 @@ class ChangingRows(ChangedRows):
 
     def remove(self, numbers: Ids) -> None:
         """Remove rows."""
-        self._kill(numbers)
+        self._drop(numbers)
 
-    def _kill(self, numbers: Ids) -> None:
+    def _drop(self, numbers: Ids) -> None:
         if self._disk is not None:
             self._disk.removed(numbers)
         self._alive[numbers] = False
@@ -75,6 +78,7 @@ class ChangingRows(ChangedRows):
 
     def settle(self) -> None:
         """Drop removed rows. Row numbers may change, so the caller must not hold any."""
+        self._end_slice()
         if self._dead > max(FEW, self.length - self._dead):
             self.retain(self._alive[: self.length])
         if self._disk is not None:
@@ -140,13 +144,14 @@ class ChangingRows(ChangedRows):
     def _forget(self, names: Sequence[pa.Array]) -> None:
         """Remove the rows that a delta names, as far as they exist."""
 
-    def _drop(self, keys: Sequence[pa.Array], length: int) -> None:
+    def _drop_keys(self, keys: Sequence[pa.Array], length: int) -> None:
         """Remove the rows with these keys because another copy has."""
-        self._kill(self.find_keys(keys, length)[1])
+        self._drop(self._find_expired_too(key_hashes(keys, length), at_positions(keys))[1])
 
     def _come(self, batch: pa.RecordBatch) -> None:
         """Add rows because another copy has."""
-        self._keep_some(batch, key_hashes(batch.columns[: self.width], batch.num_rows))
-
-    def row(self, at: Any) -> Any:
-        return self._entry(at)
+        own, times = self._without_times(batch.columns)
+        first = self._keep_some(
+            record_batch(own, batch.num_rows), key_hashes(batch.columns[: self.width], batch.num_rows)
+        )
+        self._restore(np.arange(first, self.length), times)

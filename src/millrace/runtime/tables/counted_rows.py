@@ -22,6 +22,7 @@ from millrace.runtime.tables.columns.batch_bytes import types_as_bytes, types_of
 from millrace.runtime.tables.columns.key_hashes import key_hashes, row_hashes
 from millrace.runtime.tables.columns.keys import Ids, Key, group_ids, key_tuples, rows_at, taken
 from millrace.runtime.tables.columns.row_codec import Row, RowCodec, cell_values
+from millrace.runtime.tables.expiring_rows import ExpiringRows
 from millrace.runtime.tables.group_table import GroupTable
 from millrace.runtime.tables.indexed_rows import AddedRows, at_positions, equal_rows
 from millrace.runtime.tables.replaced_rows import MANY_DEAD
@@ -266,7 +267,7 @@ class CountedRows(GroupTable):
         rows, marks = list[Row](), list[Sequence[int]]()
         for _, stored, _ in entries.values():
             for name, entry in stored.items():
-                value, stamps = self._unstamped(entry)
+                value, stamps = self.unstamped(entry)
                 row, numbers = self._apart(name, value)
                 rows.append(row)
                 marks.append((*numbers, *stamps))
@@ -289,7 +290,7 @@ class CountedRows(GroupTable):
         names = rows if self._unique is None else self._names_of(columns, length)
         values = [row if mark == () else mark for row, mark in zip(rows, marks)]
         found: Changes = {}
-        for key, name, value in zip(self._keys_of(columns, length), names, self._stamped(values, batch)):
+        for key, name, value in zip(self._keys_of(columns, length), names, self.stamped(values, batch)):
             found.setdefault(key, (True, {}, []))[1][name] = value
         return found
 
@@ -305,14 +306,6 @@ class CountedRows(GroupTable):
             return list(zip(rows, *numbers)) if numbers else [()] * len(rows)
         return numbers[0] if len(numbers) == 1 else list(zip(*numbers))
 
-    def _stamped(self, values: list[Entry], batch: pa.RecordBatch) -> list[Entry]:
-        """The values of these rows as a savepoint has them, with the time of the last write if they expire."""
-        return list(zip(batch.column(batch.num_columns - 1).to_pylist(), values)) if self.expires else values
-
-    def _unstamped(self, entry: Entry) -> tuple[Entry, tuple[int, ...]]:
-        """(value, the time of its last write or nothing), the inverse of ``_stamped``."""
-        return (entry[1], (entry[0],)) if self.expires else (entry, ())
-
     def _keys_of(self, columns: Sequence[pa.Array], length: int) -> list[Key]:
         return key_tuples([columns[place] for place in self._key], length)
 
@@ -321,8 +314,7 @@ class CountedRows(GroupTable):
         return None if entry is None else entry[1]
 
     def content(self, at: Key) -> Entry:
-        row = self.row(at)
-        return row and {name: self._unstamped(entry)[0] for name, entry in row.items()}
+        return ExpiringRows.content(self, at)
 
     def entry_pieces(self) -> Iterator[Changes]:
         return AddedRows.entry_pieces(self)
@@ -354,7 +346,7 @@ class PresentRows(CountedRows):
         return cls(types_of(types), key, expiry_of_copy(ttl))
 
     def batch_of(self, entries: Changes) -> pa.RecordBatch | None:
-        found = list(map(self._unstamped, entries.values()))
+        found = list(map(self.unstamped, entries.values()))
         if not found:
             return None
         times = [pa.array(each, pa.int64()) for each in zip(*(stamps for _, stamps in found))]
@@ -362,14 +354,14 @@ class PresentRows(CountedRows):
 
     def entries_of(self, batch: pa.RecordBatch) -> Changes:
         columns, length = batch.columns[: len(self.types)], batch.num_rows
-        return dict(zip(self._keys_of(columns, length), self._stamped(self._codec.rows(columns, length), batch)))
+        return dict(zip(self._keys_of(columns, length), self.stamped(self._codec.rows(columns, length), batch)))
 
     def row(self, at: Key) -> Entry:
         return self._entry(at)
 
     def content(self, at: Key) -> Entry:
         row = self.row(at)
-        return row and self._unstamped(row)[0]
+        return row and self.unstamped(row)[0]
 
     def _is_part(self, entry: Entry) -> bool:
         return entry is ABSENT

@@ -1,9 +1,9 @@
 """Tables in columns whose rows may have a time to live.
 
 A row has the time of its last write (ms) as a last stored column. Rows that have expired are not found; they are
-removed when their key is written again, now and then by ``settle``, and when runs on disk are merged. In a savepoint an
-entry is (time of the last write in ms, the entry without time to live). A delta names the time to live, so that copies
-to which deltas alone are applied remove the same rows.
+removed when their key is written again, now and then by ``settle``, and when runs on disk are merged. In a savepoint
+the time of the last write (ms) stands before what it belongs to. A delta names the time to live, so that copies to
+which deltas alone are applied remove the same rows.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from millrace.runtime.tables.indexed_rows import AddedRows
 
 
 class ExpiringRows(AddedRows):
-    """Subclasses say what a row and an entry are without the time: the methods whose names begin with ``own``.
+    """Rows of which each expires by itself.
 
     :param expiry: when rows expire; None: never.
     """
@@ -146,6 +146,29 @@ class ExpiringRows(AddedRows):
 
     # -- as a table -----------------------------------------------------------------------------------------------
 
+    def stamped(self, values: list[Any], batch: pa.RecordBatch) -> list[Any]:
+        """The values of these stored rows as a savepoint has them, with the time of the last write if they expire."""
+        return list(zip(batch.column(batch.num_columns - 1).to_pylist(), values)) if self.expires else values
+
+    def unstamped(self, entry: Any) -> tuple[Any, tuple[int, ...]]:
+        """(value, the time of its last write or nothing), the inverse of ``stamped``."""
+        return (entry[1], (entry[0],)) if self.expires else (entry, ())
+
+    def row(self, at: Any) -> Any:
+        return self._entry(at)
+
+    def content(self, at: Any) -> Any:
+        row = self.row(at)
+        return row if row is None or not self.expires else {name: entry for name, (_, entry) in row.items()}
+
+
+class ExpiringKeys(ExpiringRows):
+    """Rows whose keys are written as a whole, so that all rows of a key expire together: an entry of a savepoint is
+    (time of the last write in ms, the entry without time to live).
+
+    Subclasses say what a row and an entry are without the time: the methods whose names begin with ``own``.
+    """
+
     @abstractmethod
     def own_entries(self, batch: pa.RecordBatch) -> Changes:
         """The entries of a savepoint without times, for rows without times: all rows of their keys."""
@@ -183,6 +206,3 @@ class ExpiringRows(AddedRows):
     def content(self, at: Any) -> Any:
         row = self.row(at)
         return row if row is None or self._expiry is None else row[1]
-
-    def row(self, at: Any) -> Any:
-        return self._entry(at)

@@ -24,12 +24,12 @@ from millrace.runtime.tables.columns.growing import with_room
 from millrace.runtime.tables.columns.key_hashes import key_hashes
 from millrace.runtime.tables.columns.keys import Ids, key_columns, key_tuples, rows_at
 from millrace.runtime.tables.columns.mutable_columns import written_column
-from millrace.runtime.tables.expiring_rows import ExpiringRows
+from millrace.runtime.tables.expiring_rows import ExpiringKeys
 from millrace.runtime.tables.indexed_rows import ChangedRows, at_positions
 from millrace.runtime.tables.replaced_rows import FEW_DEAD
 
 
-class GroupTable(ChangedRows, ExpiringRows):
+class GroupTable(ChangedRows, ExpiringKeys):
     """Accumulators by key. Row numbers change in ``settle`` only.
 
     :param keys: the types of the key columns.

@@ -201,7 +201,7 @@ class ArrivedRows(CountedRows):
         placed = [
             (place, row, stamps)
             for _, stored, _ in entries.values()
-            for (places, row), stamps in map(self._unstamped, stored.values())
+            for (places, row), stamps in map(self.unstamped, stored.values())
             for place in places
         ]
         if not placed:
@@ -216,11 +216,11 @@ class ArrivedRows(CountedRows):
         names = rows if self._names is None else key_tuples([columns[place] for place in self._names], length)
         places: dict[Any, int] = {}
         found: Changes = {}
-        stamped = self._stamped(rows, batch)
+        stamped = self.stamped(rows, batch)
         for key, name, entry in zip(self._keys_of(columns, length), names, stamped):
-            row, stamps = self._unstamped(entry)
+            row, stamps = self.unstamped(entry)
             place = places[key] = places.get(key, 0) + 1
             stored = found.setdefault(key, (True, {}, []))[1]
-            before = self._unstamped(stored[name])[0][0] if name in stored else ()
+            before = self.unstamped(stored[name])[0][0] if name in stored else ()
             stored[name] = (*stamps, ((*before, place), row)) if stamps else ((*before, place), row)
         return found

@@ -23,7 +23,7 @@ from millrace.runtime.state.tables import ABSENT, ValueTable
 from millrace.runtime.tables.columns.growing import with_room
 from millrace.runtime.tables.columns.key_hashes import key_hashes
 from millrace.runtime.tables.columns.keys import Ids, group_ids, taken
-from millrace.runtime.tables.expiring_rows import ExpiringRows
+from millrace.runtime.tables.expiring_rows import ExpiringKeys
 from millrace.runtime.tables.indexed_rows import at_positions
 
 FEW_DEAD = 1_000
@@ -32,7 +32,7 @@ MANY_DEAD = 2_000_000
 """The number of rows added since ``settle`` above which calling it may be worth it."""
 
 
-class ReplacedRows(ExpiringRows):
+class ReplacedRows(ExpiringKeys):
     """Rows by key. A delta contains all rows of the changed keys; the full content is that of a ``ValueTable``."""
 
     kind = ValueTable.kind

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +15,7 @@ from tests.runtime.state.copies import TASK, Machine, TaskCopy, Turns, whole_of
 
 from millrace.runtime.exchange.keys import groups_of, key_group
 from millrace.runtime.rows import row_runs, run_file
+from millrace.runtime.rows.expiry import Expiry, SliceClock
 from millrace.runtime.state.backend import KeyedStateBackend
 from millrace.runtime.state.column_deltas import by_address, divided, table_of
 from millrace.runtime.state.disk.plan import OnDisk
@@ -22,15 +23,42 @@ from millrace.runtime.state.tables import MapTable
 from millrace.runtime.state.working import WorkingState
 from millrace.runtime.storage import NO_PAST
 from millrace.runtime.tables import changing_rows
-from millrace.runtime.tables.over.retained_columns import ColumnRows, KeptTable
+from millrace.runtime.tables.indexed_rows import AddedRows
+from millrace.runtime.tables.over.retained_columns import KeptRows, KeptTable
 from millrace.runtime.tables.over.retained_rows import Need, Partitions
 
 NAME = "kept"
 KEYS = [None, *range(12)]
 Model = dict[int | None, list[tuple[int, str]]]
+TTL = 8
 LAST_ROWS = Need(rows=2, span=-1, everything=False)
 TIMES = Need(rows=0, span=4, everything=False)
 """partitions are idle 6 ms after their last row"""
+
+
+class Case(NamedTuple):
+    need: Need
+    ttl: int = 0
+    """ms until a row expires, by a clock that shows the time of the newest rows; 0: never"""
+
+
+CASES = {
+    "last rows": Case(LAST_ROWS),
+    "times": Case(TIMES),
+    "last rows, expiring": Case(LAST_ROWS, TTL),
+    "times, expiring": Case(TIMES, TTL),
+}
+of_cases = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+
+
+class Clock:
+    now = 0
+    """the processing time (ms)"""
+
+
+@pytest.fixture(autouse=True)
+def begin() -> None:
+    Clock.now = 0
 
 
 @pytest.fixture(autouse=True)
@@ -43,20 +71,42 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(changing_rows, "FEW", 3)
 
 
-def table() -> KeptTable:
-    return KeptTable([pa.int64()], [pa.string()])
+def table(ttl: int = 0) -> KeptTable:
+    expiry = Expiry(ttl, SliceClock(lambda: Clock.now)) if ttl else None
+    return KeptTable([pa.int64()], [pa.string()], expiry)
 
 
-def content(entries: Mapping[Any, Any]) -> Model:
-    return {key: list(dict(sorted(rows.items())).values()) for (key,), (_, rows, _) in entries.items()}
+def content(entries: Mapping[Any, Any], ttl: int = 0) -> Model:
+    """The rows of the entries of a savepoint, which were written at their times."""
+    found: Model = {}
+    for (key,), (_, rows, _) in entries.items():
+        stored = list(dict(sorted(rows.items())).values())
+        assert not ttl or all(written == row[0] for written, row in stored)
+        found[key] = [row for _, row in stored] if ttl else stored
+    return found
 
 
-def of_backend(backend: KeyedStateBackend) -> Model:
-    return content(whole_of(backend).get(NAME, ("", {}))[1])
+def expire(model: Model, ttl: int) -> Model:
+    """Remove what has expired; returns the model."""
+    if ttl:
+        for key in list(model):
+            model[key] = [row for row in model[key] if row[0] > Clock.now - ttl]
+            if not model[key]:
+                del model[key]
+    return model
 
 
-def act(rows: ColumnRows, model: Model, draw: random.Random, time: int) -> None:
+def of_backend(backend: KeyedStateBackend, ttl: int = 0) -> Model:
+    """The whole content, without what waits to be removed."""
+    kind, entries = whole_of(backend).get(NAME, ("", {}))
+    assert not entries or kind == ("TTL map" if ttl else "map")
+    return expire(content(entries, ttl), ttl)
+
+
+def act(rows: KeptRows, model: Model, draw: random.Random, time: int, ttl: int = 0) -> None:
     """Read some partitions, remove their first rows, or all, and add others, in the table and the model alike."""
+    Clock.now = time
+    expire(model, ttl)
     keys = draw.sample(KEYS, draw.randrange(1, 5))
     partitions = Partitions.of([pa.array(keys, pa.int64())], len(keys))
     history = rows.find(partitions)
@@ -64,6 +114,8 @@ def act(rows: ColumnRows, model: Model, draw: random.Random, time: int) -> None:
     for place, *row in zip(history.owners.tolist(), *(column.to_pylist() for column in history.columns)):
         found.setdefault(keys[place], []).append((row[0], row[1]))
     assert found == {key: model[key] for key in keys if key in model}
+    newest = dict(zip(keys, rows.newest(partitions).tolist()))
+    assert {key: newest[key] for key in found} == {key: row[-1][0] for key, row in found.items()}
     gone = np.zeros(len(history.owners), bool)
     for place, key in enumerate(keys):
         own = np.flatnonzero(history.owners == place)
@@ -81,7 +133,7 @@ def act(rows: ColumnRows, model: Model, draw: random.Random, time: int) -> None:
             del model[key]
 
 
-def forget(rows: ColumnRows, model: Model, time: int) -> None:
+def forget(rows: KeptRows, model: Model, time: int) -> None:
     """Remove the partitions that are idle when later rows have this time or a later one."""
     rows.forget_idle(time)
     if rows.need.only_times:
@@ -93,24 +145,29 @@ def copied(model: Model) -> Model:
     return {key: list(row) for key, row in model.items()}
 
 
-@pytest.mark.parametrize("need", [LAST_ROWS, TIMES], ids=["last rows", "times"])
-def test_copies_follow_by_changes(need: Need) -> None:
-    draw = random.Random(5)
-    leader, copy, plain = table(), table(), MapTable()
-    rows = ColumnRows(need, leader)
+@of_cases
+def test_copies_follow_by_changes(case: Case) -> None:
+    draw, (need, ttl) = random.Random(5), case
+    leader, copy, plain = table(ttl), table(ttl), MapTable()
+    by_changes_alone: AddedRows | None = None
+    rows = KeptRows(need, leader)
     model: Model = {}
     for time in range(200):
-        act(rows, model, draw, time)
+        act(rows, model, draw, time, ttl)
         if draw.random() < 0.3:
             forget(rows, model, time)
-        assert content(leader.entries()) == model
+        assert content(leader.entries(), ttl) == model
         if draw.random() < 0.4 and (changes := leader.delta()):
             copy.apply(changes)
             plain.apply(by_address(changes))
-            assert content(copy.entries()) == content(plain.entries()) == model
+            by_changes_alone = by_changes_alone or table_of(changes)
+            by_changes_alone.apply(changes)
+            assert content(copy.entries(), ttl) == model
+            for other in (plain, by_changes_alone):
+                assert expire(content(other.entries(), ttl), ttl) == model
             assert leader.delta() == {}
             if draw.random() < 0.3:
-                copy = table()
+                copy = table(ttl)
                 copy.apply(leader.entries())
 
 
@@ -135,7 +192,7 @@ def test_changes_of_a_map_are_followed() -> None:
 def test_copies_of_a_part_of_the_keys() -> None:
     draw, model = random.Random(7), Model()
     leader = table()
-    rows = ColumnRows(LAST_ROWS, leader)
+    rows = KeptRows(LAST_ROWS, leader)
     for time in range(30):
         act(rows, model, draw, time)
     found: Model = {}
@@ -149,18 +206,18 @@ def test_copies_of_a_part_of_the_keys() -> None:
 
 
 class KeptCopy(TaskCopy):
-    def __init__(self, working: WorkingState, need: Need) -> None:
+    def __init__(self, working: WorkingState, case: Case) -> None:
         super().__init__(working)
-        self.table = self.backend.use(NAME, table())
-        self.rows = ColumnRows(need, self.table)
+        self.table = self.backend.use(NAME, table(case.ttl))
+        self.rows = KeptRows(case.need, self.table)
 
     def load(self, *args: Any) -> None:
         super().load(*args)
         self.rows.restored()
 
 
-def copies(need: Need) -> Callable[[WorkingState], KeptCopy]:
-    return lambda working: KeptCopy(working, need)
+def copies(case: Case) -> Callable[[WorkingState], KeptCopy]:
+    return lambda working: KeptCopy(working, case)
 
 
 @pytest.fixture(params=[None, 0, 1_500, 1 << 20], ids=["in memory", "nothing stays", "some rows stay", "all rows stay"])
@@ -173,15 +230,16 @@ def machine(request: pytest.FixtureRequest) -> Iterator[Machine]:
     found.lose_disk()
 
 
-@pytest.mark.parametrize("need", [LAST_ROWS, TIMES], ids=["last rows", "times"])
+@of_cases
 @pytest.mark.parametrize("seed", one_of(range(3)))
-def test_copies_go_on_fail_and_are_killed(machine: Machine, need: Need, seed: int) -> None:
-    draw, model, before = random.Random(seed), Model(), Model()
-    turns: Turns[KeptCopy] = Turns(machine, copies(need))
+def test_copies_go_on_fail_and_are_killed(machine: Machine, case: Case, seed: int) -> None:
+    draw, model, before, ttl = random.Random(seed), Model(), Model(), case.ttl
+    turns: Turns[KeptCopy] = Turns(machine, copies(case))
     for step in range(60):
         for _ in range(draw.randrange(4)):
-            act(turns.copy.rows, model, draw, step)
-        forget(turns.copy.rows, model, step)
+            act(turns.copy.rows, model, draw, step, ttl)
+        Clock.now = step
+        forget(turns.copy.rows, expire(model, ttl), step)
         outcome = draw.random()
         if not 0.6 <= outcome < 0.8:
             before = copied(model)
@@ -189,7 +247,7 @@ def test_copies_go_on_fail_and_are_killed(machine: Machine, need: Need, seed: in
             turns.end_epoch(whole=draw.random() < 0.15)
             if draw.random() < 0.3:
                 with turns.between_epochs():
-                    act(turns.copy.rows, model, draw, step)
+                    act(turns.copy.rows, model, draw, step, ttl)
                 turns.go_on()
                 continue
         elif outcome < 0.8:
@@ -200,32 +258,33 @@ def test_copies_go_on_fail_and_are_killed(machine: Machine, need: Need, seed: in
             turns.drop(killed=draw.random() < 0.5)
         turns.begin_epoch(draw.randrange(2))
         if step % 5 == 0:
-            assert of_backend(turns.copy.backend) == model
+            assert of_backend(turns.copy.backend, ttl) == expire(model, ttl)
             for key in (None, 0, 99):
                 assert (turns.copy.table.row((key,)) is None) == (key not in model)
-    assert of_backend(turns.copy.backend) == model
+    assert of_backend(turns.copy.backend, ttl) == expire(model, ttl)
     turns.close()
 
 
-def test_state_goes_from_disk_to_memory_and_back(machine: Machine) -> None:
-    draw, model = random.Random(5), Model()
-    turns: Turns[KeptCopy] = Turns(machine, copies(LAST_ROWS))
+@of_cases
+def test_state_goes_from_disk_to_memory_and_back(machine: Machine, case: Case) -> None:
+    draw, model, ttl = random.Random(5), Model(), case.ttl
+    turns: Turns[KeptCopy] = Turns(machine, copies(case))
     for time in range(20):
-        act(turns.copy.rows, model, draw, time)
+        act(turns.copy.rows, model, draw, time, ttl)
         turns.end_epoch()
         turns.begin_epoch(0)
     for pieces in (turns.copy.backend.full_pieces, turns.copy.backend.told_pieces):
         memory = KeyedStateBackend()
-        memory.use(NAME, table())
+        memory.use(NAME, table(ttl))
         for piece in pieces():
             memory.apply(piece)
-        assert of_backend(memory) == model
+        assert of_backend(memory, ttl) == model
         other = Machine(on_disk=True)
-        onto = KeptCopy(other.plan.state_of("another", TASK, dict), LAST_ROWS)
+        onto = KeptCopy(other.plan.state_of("another", TASK, dict), case)
         onto.load(NO_PAST, turns.storage)
         for piece in memory.told_pieces():
             onto.backend.apply(piece)
-        assert of_backend(onto.backend) == model
+        assert of_backend(onto.backend, ttl) == model
         onto.working.close()
         other.lose_disk()
     turns.close()

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
+from itertools import chain
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.rings import examples
+from tests.runtime.tables.media import NEVER
 from tests.runtime.tables.tabular import check, harness, less, schema
 
 from millrace.datastream.state_backend import EmbeddedRocksDBStateBackend
@@ -19,7 +21,16 @@ from millrace.relational.rex import AggCall, Frame, Literal, Ref, SortKey
 from millrace.relational.types import BigIntType, TimestampType, string
 from millrace.runtime.tables.over.over import Over
 from millrace.table.udf import AggregateFunction, udaf
-from millrace.testing import Element, EndInput, ProcessingTime, WatermarkStep
+from millrace.testing import (
+    Element,
+    EndInput,
+    EpochEnd,
+    OperatorHarness,
+    Outcome,
+    ProcessingTime,
+    WatermarkStep,
+)
+from millrace.testing.variants import _on_disk, _variants
 
 INPUT = schema(BigIntType(), BigIntType(), TimestampType(3), BigIntType())
 """key, number, time, which row it is"""
@@ -167,11 +178,12 @@ def seen_by(one: Any, rows: list[Any], frame: Frame, peers: bool = True) -> Rows
     names=st.lists(st.sampled_from(list(AGGREGATES)), min_size=1, max_size=2, unique=True),
     frame=st.sampled_from(list(FRAMES)),
     events=events,
+    ttl=st.sampled_from([0, NEVER]),
 )
-def test_event_time(names: list[str], frame: str, events: list[Any]) -> None:
+def test_event_time(names: list[str], frame: str, events: list[Any], ttl: int) -> None:
     script, rows = script_of(events)
     rows.sort(key=lambda each: each[2])
-    config = over(*((AGGREGATES[name][0], FRAMES[frame]) for name in names))
+    config = over(*((AGGREGATES[name][0], FRAMES[frame]) for name in names), state_ttl=ttl)
     found = check(config, (INPUT,), script, ordered=False, random_runs=1)
     if FRAMES[frame].preceding:
         pairs = worked_off(events, FRAMES[frame])
@@ -259,6 +271,57 @@ def test_rows_that_nobody_will_see_are_removed_from_disk_after_a_move_from_memor
             assert on_disk.state_of((1,), "kept") is not None
             on_disk.process_watermark(ORIGIN + 9)
             assert on_disk.state_of((1,), "kept") is None
+
+
+@settings(max_examples=examples(10), suppress_health_check=list(HealthCheck))
+@given(
+    frame=st.sampled_from(["rows 2", "range 3 ms"]),
+    events=st.lists(
+        st.tuples(st.integers(0, 3), st.integers(0, 1), st.none() | st.integers(0, 3)), min_size=1, max_size=10
+    ),
+)
+def test_rows_expire(frame: str, events: list[Any]) -> None:
+    """Each row by itself, by processing time since it was worked off; nobody is told."""
+    ttl, now = 5, 0
+    script: list[Any] = []
+    done: dict[int, list[Any]] = {}
+    expected = []
+    for which, (pause, key, number) in enumerate(events):
+        now += pause
+        script += [ProcessingTime(now), Element(("+I", *row(key, number, which, which)))]
+        script += [WatermarkStep(ORIGIN + which), EpochEnd()]
+        one = (key, number, which, which)
+        done.setdefault(key, []).append((now, one))
+        there = [each for written, each in done[key] if written > now - ttl]
+        expected.append(("+I", *row(*one), AGGREGATES["sum"][1](seen_by(one, there, FRAMES[frame]))))
+    config = over((AGGREGATES["sum"][0], FRAMES[frame]), state_ttl=ttl)
+    for name, outcome in outcomes(lambda: harness(config, INPUT), [*script, EndInput()]):
+        assert outcome.values == expected, name
+
+
+def outcomes(make: Callable[[], OperatorHarness], script: list[Any]) -> Iterator[tuple[str, Outcome]]:
+    """In all variants, in memory and on disk."""
+    return ((name, run(make, script)) for name, run in chain(_variants(1, 1), _on_disk(1)))
+
+
+def test_rows_that_expire_are_columns_in_savepoints_as_before() -> None:
+    """With names and types; each with the time of its write, and the partition as a key."""
+    names = (("f0", "f1", "f2", "f3"),)
+    config = over(
+        (AGGREGATES["sum"][0], FRAMES["rows 2"]),
+        state_ttl=1_000,
+        meaning=("over",),
+        input_columns=names,
+        input_names=names,
+    )
+    with harness(config, INPUT) as run:
+        run.set_processing_time(70)
+        run.process_element(("+I", *row(1, 7, 5, 5)))
+        run.process_watermark(ORIGIN + 5)
+        kind, entries = run.operator.keyed_state().full()["kept"]
+        assert (kind, entries) == ("TTL map", {(1,): (True, {0: (70, (ORIGIN + 5, 7))}, [])})
+    (table,) = (each for each in config.state_tables() if each.state == "kept")
+    assert (table.key_names, table.names, table.types) == (("f0",), ("the time", "f1"), ("BIGINT", "BIGINT"))
 
 
 def test_late_rows_are_counted() -> None:

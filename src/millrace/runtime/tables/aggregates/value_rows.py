@@ -108,7 +108,7 @@ class ValueRows(CountedRows):
 
     def _numbers(self, stored: Entry) -> Sequence[int]:
         """The counts of an entry of a savepoint, and the time of its last write if values expire."""
-        counts, stamps = self._unstamped(stored)
+        counts, stamps = self.unstamped(stored)
         return (counts, *stamps) if self._bare else (*counts, *stamps)
 
     def entries_of(self, batch: pa.RecordBatch) -> Changes:
@@ -117,7 +117,7 @@ class ValueRows(CountedRows):
         counts: list[Entry] = [each.to_pylist() for each in batch.columns[width : width + self._width]]
         values = counts[0] if self._bare else list(zip(*counts))
         found: Changes = {}
-        for key, name, value in zip(self._keys_of(batch.columns, length), names, self._stamped(values, batch)):
+        for key, name, value in zip(self._keys_of(batch.columns, length), names, self.stamped(values, batch)):
             found.setdefault(key, (True, {}, []))[1][name] = value
         return found
 

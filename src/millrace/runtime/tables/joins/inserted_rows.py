@@ -16,10 +16,10 @@ from millrace.runtime.tables.columns.key_hashes import key_hashes
 from millrace.runtime.tables.columns.keys import Ids, Key, key_tuples
 from millrace.runtime.tables.columns.row_codec import Row, RowCodec
 from millrace.runtime.tables.counted_rows import Entry
-from millrace.runtime.tables.expiring_rows import ExpiringRows
+from millrace.runtime.tables.expiring_rows import ExpiringKeys
 
 
-class IndexedRows(ExpiringRows):
+class IndexedRows(ExpiringKeys):
     """A multiset of rows. In a savepoint a key has a dict from row to count; with a time to live, to (time of the last
     write in ms, count).
 

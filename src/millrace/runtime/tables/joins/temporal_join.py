@@ -57,7 +57,7 @@ class Versions(CountedRows):
         found = [
             (*self._row_of(at, row), time, int(row == DELETED), *stamps)
             for at, (_, stored, _) in entries.items()
-            for time, (row, stamps) in ((time, self._unstamped(entry)) for time, entry in stored.items())
+            for time, (row, stamps) in ((time, self.unstamped(entry)) for time, entry in stored.items())
         ]
         if not found:
             return None
@@ -80,7 +80,7 @@ class Versions(CountedRows):
         width, length = len(self.types) - 1, batch.num_rows
         rows = self._rows_codec.rows(batch.columns[:width], length)
         times, deleted = (batch.column(place).to_pylist() for place in (width, width + 1))
-        values = self._stamped([DELETED if gone else row for row, gone in zip(rows, deleted)], batch)
+        values = self.stamped([DELETED if gone else row for row, gone in zip(rows, deleted)], batch)
         found: Changes = {}
         for key, time, value in zip(self._keys_of(batch.columns, length), times, values):
             found.setdefault(key, (True, {}, []))[1][time] = value

@@ -24,8 +24,8 @@ from millrace.runtime.tables.columns.keys import Ids, Key, group
 from millrace.runtime.tables.event_time import drop_late, millis, row_buffer, take_due
 from millrace.runtime.tables.over.over_calls import FoldingCall, KeepingCall, OverCall, kept_inputs, over_call, seen_by
 from millrace.runtime.tables.over.over_frames import Line
-from millrace.runtime.tables.over.retained_columns import ColumnRows, KeptTable
-from millrace.runtime.tables.over.retained_rows import KEPT, KeptRows, Need, ObjectRows, Partitions
+from millrace.runtime.tables.over.retained_columns import KEPT, KeptRows, KeptTable
+from millrace.runtime.tables.over.retained_rows import Need, Partitions
 from millrace.runtime.tables.stored_calls import StoredCalls
 from millrace.runtime.tables.stored_rows import NUMBERED, WAITING, StoredRows
 
@@ -110,13 +110,8 @@ class OverOperator(KeyedTableOperator[Over]):
         bounded = config.event_time and not self._folding and all(frame.preceding for _, frame in config.calls)
         self._bounded = bounded and not need.everything
         """whether state contains the last row of each partition and everything that a following row can see"""
-        timers = self.backend.event_timers if config.event_time else self.backend.processing_timers
-        if not config.state_ttl:
-            key_types = [types[index] for index in config.partition]
-            table = self.backend.use(KEPT, KeptTable(key_types, kept_types))
-            self._rows: KeptRows = ColumnRows(need, table)
-        else:
-            self._rows = ObjectRows(need, self.keyed_map(KEPT), self.backend, timers, kept_types)
+        key_types = [types[index] for index in config.partition]
+        self._rows = KeptRows(need, self.backend.use(KEPT, KeptTable(key_types, kept_types, self.expiry())))
 
     def open(self) -> None:
         super().open()
@@ -147,10 +142,7 @@ class OverOperator(KeyedTableOperator[Over]):
             return rows, times
         doubtful = rows.where(late)
         keys = Partitions.of([doubtful.columns[index] for index in self.config.partition], len(doubtful))
-        history = self._rows.find(keys)
-        newest = np.full(keys.count, -_EVER)
-        np.maximum.at(newest, history.owners, history.columns[0].to_numpy())
-        late[late] = times[late] <= newest[keys.ids]
+        late[late] = times[late] <= self._rows.newest(keys)[keys.ids]
         self.late.inc(int(late.sum()))
         return rows.where(~late), times[~late]
 
@@ -241,5 +233,4 @@ class OverOperator(KeyedTableOperator[Over]):
         where = pa.array(np.flatnonzero(fresh))
         come = [pa.array(new.times[fresh]), *(column.take(where) for column in columns)]
         self._rows.change(keys, history, ~needed[:count], new.partitions[fresh], come)
-        self._rows.plan_to_forget(keys, new)
         return found

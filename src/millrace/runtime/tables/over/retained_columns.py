@@ -10,10 +10,13 @@ import pyarrow as pa
 
 from millrace.relational.rows import record_batch
 from millrace.runtime.exchange.keys import Hashes
+from millrace.runtime.rows.expiry import Expiry, expiry_of_copy
+from millrace.runtime.rows.hashes import Flags
 from millrace.runtime.state.column_deltas import SINCE, Changes, Form
 from millrace.runtime.state.tables import ABSENT, MapTable
 from millrace.runtime.tables.changing_rows import ChangingRows
 from millrace.runtime.tables.columns.batch_bytes import from_bytes, types_as_bytes, types_of
+from millrace.runtime.tables.columns.key_hashes import key_hashes
 from millrace.runtime.tables.columns.keys import (
     Ids,
     Key,
@@ -24,24 +27,29 @@ from millrace.runtime.tables.columns.keys import (
     rows_at,
     taken,
 )
-from millrace.runtime.tables.columns.row_codec import Row, RowCodec
+from millrace.runtime.tables.columns.row_codec import RowCodec
 from millrace.runtime.tables.due_hashes import DueHashes
 from millrace.runtime.tables.indexed_rows import at_positions
-from millrace.runtime.tables.over.over_frames import Line
-from millrace.runtime.tables.over.retained_rows import History, KeptRows, Need, Partitions
+from millrace.runtime.tables.over.retained_rows import History, Need, Partitions
+
+KEPT = "kept"
+"""name of the state"""
 
 
 class KeptTable(ChangingRows):
     """Stored rows: the key, the number of the row in its partition, the time (ms), the values that calls need.
 
-    A delta contains the rows that were added, and the (key, number) of those that were removed. In a savepoint they are
-    the map of ``ObjectRows``.
+    A delta contains the rows that were added, and the (key, number) of those that were removed. In a savepoint a key
+    has a dict: number -> (time, values ...), with a time to live (time of the write in ms, (time, values ...)).
+
+    :param keys: the types of the key columns; ``kept``: those of the values.
+    :param expiry: when rows expire, each by itself; None: never.
     """
 
     kind = MapTable.kind
 
-    def __init__(self, keys: Sequence[pa.DataType], kept: Sequence[pa.DataType]) -> None:
-        super().__init__([*keys, pa.int64(), pa.int64(), *kept], len(keys))
+    def __init__(self, keys: Sequence[pa.DataType], kept: Sequence[pa.DataType], expiry: Expiry | None = None) -> None:
+        super().__init__([*keys, pa.int64(), pa.int64(), *kept], len(keys), expiry)
         self._key_types = tuple(keys)
         self._made_of = (types_as_bytes(keys), types_as_bytes(kept))
         self._codec = RowCodec([pa.int64(), *kept])
@@ -61,11 +69,11 @@ class KeptTable(ChangingRows):
     # -- as a table -----------------------------------------------------------------------------------------------
 
     def form(self) -> Form:
-        return "kept rows", self._made_of
+        return "kept rows", (*self._made_of, *self._lifetime)
 
     @classmethod
-    def told(cls, keys: bytes, kept: bytes) -> KeptTable:
-        return cls(types_of(keys), types_of(kept))
+    def told(cls, keys: bytes, kept: bytes, ttl: int = 0) -> KeptTable:
+        return cls(types_of(keys), types_of(kept), expiry_of_copy(ttl))
 
     def delta(self) -> Changes:
         fresh = np.flatnonzero(self._fresh[: self.length] & self._alive[: self.length])
@@ -91,16 +99,17 @@ class KeptTable(ChangingRows):
                 found.setdefault(key, (False, {}, []))[1][number] = row
         return found
 
-    def _rows_of(self, batch: pa.RecordBatch) -> Iterator[tuple[Key, int, Row]]:
-        """(key, number, row) of these rows, in the form of ``ObjectRows``."""
+    def _rows_of(self, batch: pa.RecordBatch) -> Iterator[tuple[Key, int, Any]]:
+        """(key, number, row) of these stored rows, in the form of a savepoint."""
         keys = key_tuples(batch.columns[: self.width], batch.num_rows)
-        rows = self._codec.rows(batch.columns[self.width + 1 :], batch.num_rows)
-        return zip(keys, batch.column(self.width).to_pylist(), rows)
+        own, _ = self._without_times(batch.columns)
+        rows = self._codec.rows(own[self.width + 1 :], batch.num_rows)
+        return zip(keys, batch.column(self.width).to_pylist(), self.stamped(rows, batch))
 
     def _apply_entries(self, entries: Changes) -> None:
         absent = [at for at, change in entries.items() if change is ABSENT or change[0]]
         if absent:
-            self._drop(key_columns(absent, self._key_types), len(absent))
+            self._drop_keys(key_columns(absent, self._key_types), len(absent))
         there = {at: change[1] for at, change in entries.items() if change is not ABSENT}
         names = [(at, number) for at, rows in there.items() for number in rows]
         if names:
@@ -114,11 +123,12 @@ class KeptTable(ChangingRows):
         """:param names: keys, and the numbers of rows."""
         length = len(names[-1])
         _, first = group_ids(names[:-1], length)
-        _, numbers = self.find_keys(taken(names[:-1], first, length), len(first))
+        keys = taken(names[:-1], first, length)
+        _, numbers = self._find_expired_too(key_hashes(keys, len(first)), at_positions(keys))
         there = self.take(numbers, range(self.width + 1))
         both = [pa.concat_arrays([own, name.cast(own.type)]) for own, name in zip(there, names)]
         ids, _ = group_ids(both, len(numbers) + length)
-        self._kill(numbers[np.isin(ids[: len(numbers)], ids[len(numbers) :])])
+        self._drop(numbers[np.isin(ids[: len(numbers)], ids[len(numbers) :])])
 
     def batch_of(self, entries: Changes) -> pa.RecordBatch | None:
         items = [
@@ -131,8 +141,10 @@ class KeptTable(ChangingRows):
         if not items:
             return None
         keys = key_columns([at for at, *_ in items], self._key_types)
-        rows = self._codec.columns([row for *_, row in items])
-        return record_batch([*keys, pa.array([number for _, number, _ in items], pa.int64()), *rows], len(items))
+        rows, stamps = zip(*(self.unstamped(entry) for *_, entry in items))
+        times = [pa.array(each, pa.int64()) for each in zip(*stamps)]
+        numbers = pa.array([number for _, number, _ in items], pa.int64())
+        return record_batch([*keys, numbers, *self._codec.columns(rows), *times], len(items))
 
     def entries_of(self, batch: pa.RecordBatch) -> Changes:
         found: dict[Key, Any] = {}
@@ -145,16 +157,17 @@ class KeptTable(ChangingRows):
         return None if entry is None else entry[1]
 
 
-class ColumnRows(KeptRows):
-    """Stores rows in columns, with no Python per row or partition."""
+class KeptRows:
+    """The rows that later ones may need, in columns, with no Python per row or partition."""
 
     def __init__(self, need: Need, table: KeptTable) -> None:
-        super().__init__(need)
+        self.need = need
         self._table = table
         self._due = DueHashes()
         """where idle partitions are removed: the times (ms) of the last rows of partitions"""
 
     def restored(self) -> None:
+        """The state was restored, from an earlier copy or from other subtasks."""
         self._due.clear()
         if self.need.only_times:
             width = self._table.width
@@ -172,30 +185,41 @@ class ColumnRows(KeptRows):
         have = np.unique(owners)
         self._due.add(newest[have], hashes[have])
 
-    def find(self, keys: Partitions) -> History:
+    def newest(self, keys: Partitions) -> Ids:
+        """The time (ms) of the last row of each partition; the smallest number if it has none."""
         owners, numbers = self._table.find(keys.hashes, at_positions(keys.columns))
-        number = self._table.take(numbers, (self._table.width,))[0].to_numpy()
-        order = np.lexsort((number, owners))
-        owners, numbers = owners[order], numbers[order]
-        return History(owners, self._table.take(numbers)[self._table.width + 1 :], (numbers, number[order]))
+        return _newest(owners, self._table.take(numbers, (self._table.width + 1,))[0].to_numpy(), keys.count)
 
-    def change(self, keys: Partitions, history: History, gone: Any, owners: Ids, columns: list[pa.Array]) -> None:
+    def find(self, keys: Partitions) -> History:
+        """The rows of partitions that ``change`` is called for next."""
+        owners, numbers = self._table.find_to_write(keys.hashes, at_positions(keys.columns))
+        places = self._table.take(numbers, (self._table.width,))[0].to_numpy()
+        order = np.lexsort((places, owners))
+        owners, numbers = owners[order], numbers[order]
+        return History(owners, self._table.take(numbers)[self._table.width + 1 :], numbers, places[order])
+
+    def change(self, keys: Partitions, history: History, gone: Flags, owners: Ids, columns: list[pa.Array]) -> None:
+        """Remove rows, then add others.
+
+        :param gone: which rows of the history are removed.
+        :param owners: the partitions of new rows; ``columns`` as those of a history.
+        """
         table = self._table
-        numbers, known = history.places
         following = np.zeros(keys.count, np.int64)
-        following[history.owners] = known + 1  # what is assigned last stays
+        following[history.owners] = history.places + 1  # what is assigned last stays
         number = following[owners] + places_within(owners)
         batch = record_batch([*rows_at(keys.columns, owners), pa.array(number), *columns], len(owners))
         table.add(batch, keys.hashes[owners])
         if self.need.only_times:
             self._note(keys.hashes, owners, columns[0].to_numpy())
-        table.remove(numbers[gone])
+        table.remove(history.numbers[gone])
         table.settle()
 
-    def plan_to_forget(self, keys: Partitions, new: Line) -> None:
-        """Does nothing: what is added is noted."""
-
     def forget_idle(self, following: int) -> None:
+        """Delete the partitions that have had no new rows for so long that none is needed.
+
+        :param following: a lower limit of the time of later rows (ms).
+        """
         if not self.need.only_times:
             return
         limit = following - self.need.idle - 1

@@ -1,8 +1,7 @@
-"""The stored rows of partitions that calls of an OVER window still need."""
+"""Which stored rows calls of an OVER window still need, by partition."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,12 +13,7 @@ import pyarrow as pa
 from millrace.runtime.exchange.keys import Hashes
 from millrace.runtime.tables.columns.key_hashes import key_hashes
 from millrace.runtime.tables.columns.keys import Ids, Key, group_ids, key_tuples
-from millrace.runtime.tables.columns.row_codec import RowCodec
 from millrace.runtime.tables.over.over_frames import Line
-from millrace.runtime.tables.state import KeyedMap
-
-KEPT = "kept"
-"""name of the state: key -> number of a row in its partition -> (time in ms, values that calls need)"""
 
 
 @dataclass(frozen=True)
@@ -89,88 +83,7 @@ class History:
     """number of the partition of each row"""
     columns: list[pa.Array]
     """the time (ms), then the values that calls need"""
-    places: Any
-    """identifies the rows in the state, in the form of the subclass"""
-
-
-class KeptRows(ABC):
-    """The base of the state with stored rows."""
-
-    def __init__(self, need: Need) -> None:
-        self.need = need
-
-    @abstractmethod
-    def restored(self) -> None:
-        """The state was restored, from an earlier copy or from other subtasks."""
-
-    @abstractmethod
-    def find(self, keys: Partitions) -> History: ...
-
-    @abstractmethod
-    def change(self, keys: Partitions, history: History, gone: Any, owners: Ids, columns: list[pa.Array]) -> None:
-        """Remove rows, then add others.
-
-        :param gone: which rows of the history are removed.
-        :param owners: the partitions of new rows; ``columns`` as those of a history.
-        """
-
-    @abstractmethod
-    def plan_to_forget(self, keys: Partitions, new: Line) -> None:
-        """Plan the deletion of these partitions for the time when they have had no new rows for so long that none is
-        needed."""
-
-    @abstractmethod
-    def forget_idle(self, following: int) -> None:
-        """Delete the partitions that have had no new rows for so long that none is needed."""
-
-
-class ObjectRows(KeptRows):
-    """Stores a tuple for each row, with time to live; a timer for each partition."""
-
-    def __init__(self, need: Need, rows: KeyedMap, backend: Any, timers: Any, types: Sequence[pa.DataType]) -> None:
-        super().__init__(need)
-        self._rows = rows
-        self._backend = backend
-        self._timers = timers
-        self._codec = RowCodec([pa.int64(), *types])
-
-    def restored(self) -> None:
-        table = self._backend.table(KEPT)
-        if not self.need.only_times or table is None or self._timers.next_time() is not None:
-            return
-        # Rows in columns have no timers, and are saved without them.
-        for key in table.addresses():
-            if rows := self._rows.items(key):
-                self._timers.register(rows[-1][1][0] + self.need.idle + 1, key)
-
-    def find(self, keys: Partitions) -> History:
-        history = [self._rows.items(key) for key in keys.keys]
-        columns = self._codec.columns([row for each in history for _, row in each])
-        places = [(key, number) for key, each in zip(keys.keys, history) for number, _ in each]
-        owners = np.repeat(np.arange(len(history)), [len(each) for each in history])
-        return History(owners, columns, places)
-
-    def change(self, keys: Partitions, history: History, gone: Any, owners: Ids, columns: list[pa.Array]) -> None:
-        following = [0] * keys.count
-        for owner, (_, number) in zip(history.owners.tolist(), history.places):
-            following[owner] = number + 1
-        for (key, number), goes in zip(history.places, gone.tolist()):
-            if goes:
-                self._rows.remove(key, number)
-        for owner, row in zip(owners.tolist(), self._codec.rows(columns, len(owners))):
-            self._rows.put(keys.keys[owner], following[owner], row)
-            following[owner] += 1
-
-    def plan_to_forget(self, keys: Partitions, new: Line) -> None:
-        if not self.need.only_times:
-            return
-        latest = np.zeros(keys.count, np.int64)
-        latest[new.partitions] = new.times
-        for key, time in zip(keys.keys, latest.tolist()):
-            self._timers.register(time + self.need.idle + 1, key)
-
-    def forget_idle(self, following: int) -> None:
-        while (due := self._timers.pop_due(following)) is not None:
-            key = due[1]
-            if all(row[0] < following - self.need.idle for _, row in self._rows.items(key)):
-                self._rows.clear(key)
+    numbers: Ids
+    """the number of each row in its table"""
+    places: Ids
+    """the number of each row in its partition"""

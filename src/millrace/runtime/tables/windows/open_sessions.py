@@ -79,14 +79,14 @@ class OpenSessions(ChangingRows):
         return found
 
     def _apply_entries(self, entries: Changes) -> None:
-        self._drop(key_columns(list(entries), self.partials.keys), len(entries))
+        self._drop_keys(key_columns(list(entries), self.partials.keys), len(entries))
         stored = self.batch_of(entries)
         if stored is not None:
             self._come(stored)
 
     def _forget(self, names: Sequence[pa.Array]) -> None:
         """:param names: keys."""
-        self._drop(names, len(names[0]) if names else 1)
+        self._drop_keys(names, len(names[0]) if names else 1)
 
     def batch_of(self, entries: Changes) -> pa.RecordBatch | None:
         items = [(key, each) for key, sessions in entries.items() if sessions is not ABSENT for each in sessions]
