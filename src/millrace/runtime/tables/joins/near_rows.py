@@ -255,7 +255,7 @@ class NearRows(ChangingRows):
         """:param names: keys, and times."""
         numbers = self._with(self._hashes(names, len(names[-1])))
         ids = self._alike(self.take(numbers, range(self.width + 1)), names)
-        self._kill(numbers[np.isin(ids[: len(numbers)], ids[len(numbers) :])])
+        self._drop(numbers[np.isin(ids[: len(numbers)], ids[len(numbers) :])])
 
     @staticmethod
     def _alike(one: Sequence[pa.Array], other: Sequence[pa.Array]) -> Ids:
