@@ -37,7 +37,7 @@ ANSWERS = Path(__file__).with_name("answers")
 KINDS = ("+I", "-U", "+U", "-D")
 QUICK = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 """compiling code for a handful of rows takes longer than reading them"""
-ASKED_OF_SPARK = 4
+ASKED_OF_SPARK = 8
 """of so many queries of the corpus ring 2 asks Spark one, the same one in each test: a job of Spark costs the most"""
 SECOND = 1_000
 """ms of processing time from one epoch to the next"""

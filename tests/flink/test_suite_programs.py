@@ -48,7 +48,7 @@ LEFT_IN_BATCH = {
 def test_in_streaming(suite: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(StreamExecutionEnvironment, "_submit", submit)
     wrong = []
-    for program in taken(PROGRAMS, 2, lambda program: program.key):
+    for program in taken(PROGRAMS, 4, lambda program: program.key):
         if program.left or program.key.split("/")[0] != suite:
             continue
         told = difference(program)
@@ -62,7 +62,7 @@ def test_in_batch(spark: SparkSession) -> None:
     asked = [program for program in PROGRAMS if not program.left and not left_in_batch(program)]
     asked = [program for program in asked if program.key not in known("programs") or program.key in BATCH_ONLY]
     assert len(asked) >= IN_BATCH
-    told = {program.key: in_batch(program, spark) for program in taken(asked, 3, lambda program: program.key)}
+    told = {program.key: in_batch(program, spark) for program in taken(asked, 6, lambda program: program.key)}
     others = [f"{key} {text}" for key, text in told.items() if text]
     assert not others, "\n".join(others)
 

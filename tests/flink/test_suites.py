@@ -62,7 +62,7 @@ def test_in_streaming(part: str) -> None:
 @pytest.mark.parametrize("part", PARTS)
 def test_in_batch(part: str, spark: SparkSession) -> None:
     asked = [each for each in planned(part) if isinstance(each, Planned) and not each.case.fails]
-    asked = taken(asked, 3, lambda each: each.case.key)
+    asked = taken(asked, 6, lambda each: each.case.key)
     given = values([each for each in asked if each.case.key not in known(part)], partial(on_spark, spark=spark))
     told = {each.case.key: difference(each, given[each.case.key]) for each in asked if each.case.key in given}
     others = [f"{key} {text}" for key, text in told.items() if text and key not in known("batch")]
