@@ -10,6 +10,7 @@ import pytest
 from tests.flink.fields.facts import Fact, facts
 from tests.formats import field_answers
 from tests.formats.field_answers import Answer, Rows
+from tests.rings import taken
 
 Rule = Callable[[Fact, Rows], bool]
 
@@ -159,20 +160,19 @@ def test_csv(door: str, answer: Callable[[Fact], Answer], compared: int, known: 
 def _compared(
     door: str, answer: Callable[[Fact], Answer], rules: dict[str, Rule], written_rules: dict[str, Rule]
 ) -> tuple[int, int]:
-    """The number of texts that were compared, and of those that differ for a reason."""
+    """The number of texts, of which ring 2 compares a draw, and of those that differ for a reason."""
     reasons: Counter[str] = Counter()
     wrong: list[str] = []
-    count = 0
-    for fact in facts(door):
+    everything = list(facts(door))
+    for fact in taken(everything, 3):
         rows, written = answer(fact)
-        count += 1
         if rows != fact.rows:
             _note(_why(rules, fact, rows), reasons, wrong, f"{fact.rows} is read as {rows}", fact)
         elif written != fact.written:
             _note(_why(written_rules, fact, rows), reasons, wrong, f"{fact.written} is written as {written}", fact)
-    print(f"{door}: {count} texts, {sum(reasons.values())} differ: {dict(reasons)}")
+    print(f"{door}: {len(everything)} texts, {sum(reasons.values())} differ: {dict(reasons)}")
     assert not wrong, "\n".join([f"{len(wrong)}:", *wrong[:40]])
-    return count, sum(reasons.values())
+    return len(everything), sum(reasons.values())
 
 
 def _note(reason: str | None, reasons: Counter[str], wrong: list[str], what: str, fact: Fact) -> None:
