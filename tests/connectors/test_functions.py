@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.threads import no_thread_left
 
 from millrace.common.source import Boundedness, InputStatus
 from millrace.common.typeinfo import Types
@@ -93,14 +94,14 @@ def test_an_error_in_run_reaches_the_task() -> None:
 
 
 def test_close_cancels_run() -> None:
-    reader = SourceFunctionSource(Endless()).create_reader(ReaderContext(0, 1, DrivingClock()))
-    reader.add_splits([FunctionSplit()])
     output = Collected()
-    while len(output.records) < 100:
-        assert reader.poll_next(output) is not InputStatus.END_OF_INPUT
-    reader.close()
-    assert Endless.cancelled.is_set()
-    assert not [thread for thread in threading.enumerate() if thread.name == "millrace-source-function"]
+    with no_thread_left("millrace-source-function"):
+        reader = SourceFunctionSource(Endless()).create_reader(ReaderContext(0, 1, DrivingClock()))
+        reader.add_splits([FunctionSplit()])
+        while len(output.records) < 100:
+            assert reader.poll_next(output) is not InputStatus.END_OF_INPUT
+        reader.close()
+        assert Endless.cancelled.is_set()
     assert output.records == list(range(len(output.records)))
 
 

@@ -21,7 +21,7 @@ from millrace.table.sessions.table_info import factory_of
 from millrace.util.exceptions import TableException
 
 COLUMNS = (Field("id", BigIntType()), Field("name", string()))
-DEADLINE_SECONDS = 30
+DEADLINE_SECONDS = 120
 
 
 def look_up(path: Path, key: Sequence[int] = (0,), **options: str) -> FullLookup:

@@ -13,7 +13,7 @@ from tests.dbapi.conftest import Connect
 from millrace import dbapi
 from millrace.common.types import Row, RowKind
 
-DEADLINE = 30.0
+DEADLINE = 120.0
 
 
 def test_the_module() -> None:

@@ -99,7 +99,7 @@ def test_each_test_runs_once_in_a_lane_of_its_group(tmp_path: Path) -> None:
 ORPHAN = """
 import subprocess, sys
 
-BURN = "import time\\nwhile time.process_time() < 2: pass\\ntime.sleep(2)"  # it ends after a look at it
+BURN = "import time\\nwhile time.process_time() < 1: pass\\ntime.sleep(5)"  # it ends after a look at it
 STARTS = f"import subprocess, sys; print(subprocess.Popen([sys.executable, '-c', {BURN!r}], stdout=2).pid)"
 
 def test_orphan():
@@ -115,7 +115,7 @@ def test_time_of_processes_that_outlive_their_parents_counts(tmp_path: Path) -> 
     code, output = run(tmp_path, "--lanes=unit", f"--lanes-report={report}")
     assert code == 0, output
     found = {Path(file).name: seconds for file, seconds in json.loads(report.read_text())["unit"].items()}
-    assert found["test_orphan.py"] >= 2
+    assert found["test_orphan.py"] >= 0.9  # clocks of processes have steps
 
 
 def test_a_failure_says_where_and_what_was_printed(tmp_path: Path) -> None:

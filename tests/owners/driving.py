@@ -140,7 +140,7 @@ def check(found: list[Any]) -> None:
         assert [count for found_key, count, *_ in found if found_key == key] == list(range(1, COUNT // KEYS + 1))
 
 
-def eventually(what: Callable[[], bool], seconds: float = 20.0) -> None:
+def eventually(what: Callable[[], bool], seconds: float = 60.0) -> None:
     """Wait until it is so."""
     until = time.monotonic() + seconds
     while not what():

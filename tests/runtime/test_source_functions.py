@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from tests.runtime.jobs import Engine, job_of
+from tests.threads import no_thread_left
 
 from millrace.common.typeinfo import Types
 from millrace.common.watermark_strategy import WatermarkStrategy
@@ -32,14 +33,14 @@ from millrace.testing import run_locally
 LIFE: list[Any] = []
 """What the functions of this process did."""
 THREAD = "millrace-source-function"
-WAIT_SECONDS = 30
+WAIT_SECONDS = 60
 
 
 @pytest.fixture(autouse=True)
 def _new_life() -> Iterator[None]:
     LIFE.clear()
-    yield
-    assert not [thread.name for thread in threading.enumerate() if thread.name == THREAD]
+    with no_thread_left(THREAD):
+        yield
 
 
 def streaming() -> StreamExecutionEnvironment:
@@ -242,10 +243,10 @@ class Deaf(SourceFunction[int]):
 def test_a_function_that_does_not_listen_leaves_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("millrace.util.system.GRACE_SECONDS", 0.01)
     for _ in range(3):
-        engine = endless(Deaf())
-        assert numbers(engine, 1) == [1]
-        close(engine)
-        assert not [thread for thread in threading.enumerate() if thread.name == THREAD]
+        with no_thread_left(THREAD):
+            engine = endless(Deaf())
+            assert numbers(engine, 1) == [1]
+            close(engine)
 
 
 class EachItsOwn(ParallelSourceFunction[tuple[int, int]]):

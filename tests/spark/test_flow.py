@@ -77,8 +77,9 @@ def test_a_client_that_takes_nothing_slows_its_job(environment: MakeEnvironment,
     numbers = environment(2, **FLOW).from_sequence(0, 100_000_000).map(lambda value: (value, "x" * 100))
     found = numbers.execute_and_collect()
     assert next(found)[1] == "x" * 100
-    clients = [each for each in gc.get_objects() if isinstance(each, SparkJobClient)]
-    (parts,) = [each.runner.collected for each in clients if not each.get_job_status().result().is_terminal_state()]
+    client = found._close.__self__  # type: ignore[union-attr]
+    assert isinstance(client, SparkJobClient)
+    parts = client.runner.collected
     wait_for(lambda: not parts.has_room)
     time.sleep(1.0)  # whatever would go on does so
     assert len(parts._parts) <= AHEAD + 2 * 2 * AHEAD_OF_TASK

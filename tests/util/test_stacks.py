@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType
 
 from millrace.util.tracebacks import Sample, Thread, place_in, processor_ns, sample, stack, stacks
 
@@ -26,11 +28,22 @@ def running(function: Callable[[threading.Event], None], label: str) -> Iterator
     thread.start()
     assert thread.ident is not None
     assert thread.native_id is not None
+    while not _is_in(function, sys._current_frames()[thread.ident]):
+        time.sleep(0.001)  # it has begun, and is not there yet
     try:
         yield {thread.ident: Thread(label, thread.native_id)}
     finally:
         end.set()
         thread.join()
+
+
+def _is_in(function: Callable[[threading.Event], None], frame: FrameType | None) -> bool:
+    """Whether a thread is in a function, and waits there if that is what it does."""
+    waiting = function is works
+    while frame is not None and frame.f_code is not function.__code__:
+        waiting = waiting or frame.f_code is threading.Condition.wait.__code__
+        frame = frame.f_back
+    return frame is not None and waiting
 
 
 def test_all_threads_with_their_stacks() -> None:

@@ -9,7 +9,7 @@ import pytest
 from millrace.cluster.gateway.gateway import Gateway
 from millrace.cluster.gateway.operations import GatewayError, NoSuchSessionError
 
-DEADLINE = 30.0
+DEADLINE = 120.0
 
 
 def test_idle_sessions_are_closed() -> None:

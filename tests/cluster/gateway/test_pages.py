@@ -15,7 +15,7 @@ from millrace.relational.rows import Rows
 from millrace.relational.types import BigIntType
 from millrace.table.table_result import TableResult
 
-DEADLINE = 30.0
+DEADLINE = 120.0
 
 
 def test_a_page_may_be_fetched_again_and_no_other() -> None:

@@ -13,7 +13,7 @@ from millrace.cluster.gateway.gateway import Gateway
 from millrace.cluster.gateway.routes import make_gateway_app
 from millrace.cluster.rest.settings import RestSettings
 
-DEADLINE = 30.0
+DEADLINE = 120.0
 UNKNOWN = "01234567-89ab-cdef-0123-456789abcdef"
 
 

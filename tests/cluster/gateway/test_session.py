@@ -25,7 +25,7 @@ from millrace.common.types import Row
 from millrace.table.result_kind import ResultKind
 from millrace.table.sql.text import SqlError
 
-DEADLINE = 30.0
+DEADLINE = 120.0
 TABLES = ("CREATE TABLE t (n INT, s STRING) WITH ('connector' = 'datagen')",
           "CREATE TABLE sink (n INT, s STRING) WITH ('connector' = 'blackhole')")  # fmt: skip
 

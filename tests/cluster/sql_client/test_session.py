@@ -24,7 +24,7 @@ from millrace.cluster.sql_client import (
 )
 from millrace.common.types import Row, RowKind
 
-DEADLINE = 30.0
+DEADLINE = 120.0
 
 
 def test_a_query(session: RemoteSession, engine: FakeEngine) -> None:

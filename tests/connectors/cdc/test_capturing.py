@@ -21,7 +21,7 @@ from millrace.connectors.cdc.deserializers import EventDecoder
 from millrace.connectors.cdc.events import DataChangeEvent, OperationType, TableSchema
 from millrace.testing.connectors.sources import SourceJob
 
-IDLE_SECONDS = 10.0
+IDLE_SECONDS = 60.0
 PHASES = (Phase.explicit, Phase.reuse, Phase.generate)
 """threads make no two runs alike, so nothing is made smaller"""
 STEPS = st.lists(

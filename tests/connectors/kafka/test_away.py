@@ -20,7 +20,7 @@ def test_a_source_names_the_brokers_the_option_and_the_reason() -> None:
     began = time.monotonic()
     with pytest.raises(ConnectionError) as raised:
         cluster.partitions()
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 30
     text = str(raised.value)
     assert text.startswith(
         "Kafka at 127.0.0.1:1 ('bootstrap.servers') does not tell its topics, asked for 0.3 s "
@@ -43,7 +43,7 @@ def test_a_sink_does_too_and_is_closed_at_once() -> None:
     with pytest.raises(ConnectionError) as raised:
         sending.flush()
     sending.close()
-    assert time.monotonic() - began < 15
+    assert time.monotonic() - began < 60
     text = str(raised.value)
     assert text.startswith("Kafka at 127.0.0.1:1 ('bootstrap.servers'): ")
     assert "'delivery.timeout.ms'" in text

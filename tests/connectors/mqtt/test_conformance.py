@@ -44,11 +44,11 @@ class Client:
         self.client.loop_start()
         if topic is not None:
             self.client.subscribe(topic, 1)
-            assert subscribed.wait(10)
+            assert subscribed.wait(60)
 
     def publish(self, topic: str, values: Sequence[str]) -> None:
         for info in [self.client.publish(topic, value, 1) for value in values]:
-            info.wait_for_publish(10)
+            info.wait_for_publish(60)
 
     def close(self) -> None:
         self.client.disconnect()

@@ -13,7 +13,7 @@ from tests.table.programs.running import changes_in
 from millrace.runtime.bases.epoch_protocol import parts_of
 from millrace.testing.local import LocalEngine
 
-DEADLINE_SECONDS = 30
+DEADLINE_SECONDS = 120
 
 
 class Addressless:

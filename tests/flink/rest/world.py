@@ -13,7 +13,7 @@ from tests.flink.rest.programs import STATES
 from tests.flink.rest.send import Answered, at, send
 
 SECONDS = 120
-METRICS_SECONDS = 20
+METRICS_SECONDS = 60
 """Flink looks for them every ten seconds."""
 ENDED = ("FINISHED", "FAILED", "CANCELED")
 

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.threads import no_thread_left
 
 from millrace.common import Time, Types
 from millrace.common.functions.callables import as_flat_map
@@ -69,8 +70,8 @@ def loop_threads() -> list[threading.Thread]:
 
 @pytest.fixture(autouse=True)
 def no_thread_is_left() -> Iterator[None]:
-    yield
-    assert not loop_threads()
+    with no_thread_left("millrace-async"):
+        yield
 
 
 def harness(

@@ -12,7 +12,7 @@ from tests.runtime.tasks.test_between import Run, idle
 
 from millrace.datastream.functions import KeyedProcessFunction, RuntimeContext
 
-SECONDS = 20
+SECONDS = 60
 
 
 class Gatekeeper:
