@@ -11,7 +11,7 @@ from millrace.relational import types as t
 from millrace.relational.functions.aggregates.registry import aggregate_call
 from millrace.relational.functions.registry import call
 from millrace.relational.rex import Call, Literal, Ref, Rex, UdfCall
-from millrace.relational.rules.optimizer import share
+from millrace.relational.rules.optimizer import REUSE_PLANS, share, share_costly
 from millrace.relational.sources import TableContext, TableSource
 
 COLUMNS = tuple(n.Field(name, t.IntType()) for name in "abc")
@@ -67,6 +67,29 @@ def test_equal_branches_are_one() -> None:
     left, right = counted(whole()), counted(whole())
     (join,) = share([n.Join(left, right, "INNER", Literal(t.BooleanType(), True))])
     assert join.inputs[0] is join.inputs[1]
+
+
+def joined(left: n.Rel, right: n.Rel) -> n.Join:
+    return n.Join(left, right, "INNER", Literal(t.BooleanType(), True))
+
+
+def test_of_one_query_what_brings_rows_together_is_one() -> None:
+    plan = joined(counted(whole()), computed(counted(whole()), Ref(t.IntType(), 0)))
+    join = share_costly(plan, {})
+    assert join == plan
+    assert join.inputs[0] is join.inputs[1].inputs[0]
+    assert share_costly(plan, {REUSE_PLANS: "false"}) is plan
+
+
+def test_of_one_query_what_passes_rows_on_stays_apart() -> None:
+    """Also below nodes that are one: the third aggregate has a reading of its own."""
+    first, second, other = counted(whole()), counted(whole()), counted(whole(), 1)
+    found = share_costly(joined(joined(first, second), joined(other, computed(whole(), Ref(t.IntType(), 0)))), {})
+    (one, same), (third, rows) = (each.inputs for each in found.inputs)
+    assert one is same
+    assert one.inputs[0] is first.inputs[0]
+    assert third.inputs[0] is other.inputs[0]
+    assert len({id(each) for each in (one.inputs[0], third.inputs[0], rows.inputs[0])}) == 3
 
 
 def test_what_is_different_above_is_one_below() -> None:

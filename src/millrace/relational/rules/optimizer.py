@@ -549,6 +549,52 @@ def share_as_set(plans: Sequence[n.Rel], settings: Mapping[str, str]) -> list[n.
     return share(plans, _is_on(settings, REUSE_SOURCES))
 
 
+@deep_calls()
+def share_costly(plan: n.Rel, settings: Mapping[str, str]) -> n.Rel:
+    """Make equal subplans of one plan one object if they bring rows together and
+    ``table.optimizer.reuse-sub-plan-enabled`` allows it. Those that only pass rows on stay apart: they are cheaper than
+    what an engine does to use their rows twice, and each can be one step with what is above it."""
+    if not _is_on(settings, REUSE_PLANS):
+        return plan
+    pool = _Pool()
+    costly = IdentityDict[n.Rel, bool]()
+    done = IdentityDict[n.Rel, n.Rel]()
+
+    def is_costly(node: n.Rel) -> bool:
+        known = costly.get(node)
+        if known is None:
+            known = costly[node] = isinstance(node, _COSTLY) or any(map(is_costly, node.inputs))
+        return known
+
+    def made(node: n.Rel) -> n.Rel:
+        # In the pool also the cheap nodes below are one; what is made is over those of the first that came.
+        place = pool.shared(node) if is_costly(node) else node
+        found = done.get(place)
+        if found is None:
+            inputs = tuple(map(made, node.inputs))
+            same = all(a is b for a, b in zip(inputs, node.inputs))
+            found = done[place] = node if same else node.with_inputs(inputs)
+        return found
+
+    return made(plan)
+
+
+_COSTLY = (
+    n.Aggregate,
+    n.TableAggregate,
+    n.WindowAggregate,
+    n.Over,
+    n.Rank,
+    n.Deduplicate,
+    n.Match,
+    n.Join,
+    n.IntervalJoin,
+    n.WindowJoin,
+    n.TemporalJoin,
+)
+"""nodes that bring rows together"""
+
+
 def _is_on(settings: Mapping[str, str], key: str) -> bool:
     return settings.get(key, "true").lower() == "true"
 

@@ -37,7 +37,7 @@ from millrace.relational.functions.registry import Surroundings, is_text
 from millrace.relational.nodes import Field, Rel, Scan, Schema
 from millrace.relational.rex import Rex
 from millrace.relational.rows import Rows, record_batch
-from millrace.relational.rules.optimizer import optimise_batch, share_as_set
+from millrace.relational.rules.optimizer import optimise_batch, share_as_set, share_costly
 from millrace.relational.sources import TableSource
 from millrace.relational.type_table import arrow_type, from_arrow_type, schema_of
 from millrace.relational.types import DataType
@@ -334,8 +334,12 @@ class Inserts:
         settings = context.surroundings.configuration
         plans = [optimise_batch(sink.input, context.surroundings) for sink in sinks]
         if len(plans) > 1:
+            # Each insert is a query of Spark's of its own, which knows nothing of the others.
             plans = share_as_set(plans, settings)
-        translation = Translation(context, _shared(plans))
+            translation = Translation(context, _shared(plans))
+        else:
+            plans = [share_costly(plan, settings) for plan in plans]
+            translation = Translation(context)
         with active(context.session), interpreter(context.session.sparkContext, context.python):
             parts = [enforced(translation.part(plan), sink.columns, context) for sink, plan in zip(sinks, plans)]
             self._writings = [writing(sink, part, context) for sink, part in zip(sinks, parts)]
@@ -427,7 +431,9 @@ def batch_context(
 def frame_of(plan: n.Rel, context: Context) -> DataFrame:
     """The rows of a plan as a frame with columns c0, c1, ..."""
     with active(context.session), interpreter(context.session.sparkContext, context.python):
-        return translate(optimise_batch(plan, context.surroundings), context)
+        optimised = optimise_batch(plan, context.surroundings)
+        # Of what a query reads twice, Spark computes all up to the last exchange once.
+        return translate(share_costly(optimised, context.surroundings.configuration), context)
 
 
 def collect(plan: n.Rel, context: Context) -> pa.Table:
