@@ -25,6 +25,7 @@ from millrace.runtime.exchange.keys import key_group
 from millrace.runtime.state.address import Scoped, key_of
 from millrace.runtime.state.kinds import TABLES
 from millrace.runtime.state.row_buffer_table import EventBufferTable, RowBufferTable
+from millrace.runtime.state.time_buffer_table import TimeBufferTable
 from millrace.runtime.timers import TimerQueue
 
 GROUPS = 8
@@ -117,9 +118,8 @@ def content(kind: str, pieces: Iterable[Any]) -> Any:
         table.describe([pa.int64(), pa.string()], (0,))
     for piece in pieces:
         table.apply(piece)
-    found = {"rows": _sorted(table.entries() if isinstance(table, (RowBufferTable, EventBufferTable)) else table.rows)}
-    if kind == "time buffers":
-        found["times"] = _sorted(table.times)  # type: ignore[attr-defined]
+    buffers = (RowBufferTable, EventBufferTable, TimeBufferTable)
+    found = {"rows": _sorted(table.entries() if isinstance(table, buffers) else table.rows)}
     if kind in ("windows", "window lists"):
         found["rows"] = [(end, _sorted(row)) for end, row in found["rows"]]
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ from millrace.common.typeinfo import Types
 from millrace.datastream.functions import ProcessJoinFunction, RuntimeContext
 from millrace.datastream.output_tag import OutputTag
 from millrace.datastream.state import ValueStateDescriptor
+from millrace.datastream.state_backend import EmbeddedRocksDBStateBackend
 from millrace.runtime.failure import OperatorError
 from millrace.runtime.operators import two_input_operators
 from millrace.runtime.operators.two_input_operators import LEFT_BUFFER, RIGHT_BUFFER
@@ -137,6 +139,38 @@ def test_over_a_longer_time(script: list[Step], bounds: tuple[int, int]) -> None
             elif isinstance(step, WatermarkStep):
                 counting.process_watermark(*step)
         assert counting.counter("numLateRecordsDropped") == len(late[0]) + len(late[1])
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_on_disk_against_the_nested_loop(seed: int) -> None:
+    """Nothing that has not changed stays in memory there, and equal times are frequent."""
+    draw = random.Random(seed)
+    span = (10, 300, 3000)[seed % 3]
+    lower, upper = sorted((draw.randrange(-span, span), draw.randrange(-span, span)))
+    script: list[Step] = []
+    watermark = 0
+    for number in range(50):
+        if draw.random() < 0.75:
+            time = max(0, watermark + draw.randrange(-span // 5, span))
+            script.append(Element((draw.choice("abcdef"), number), time, draw.randrange(2)))
+        else:
+            watermark += draw.randrange(span // 2)
+            script.append(WatermarkStep(watermark, draw.randrange(2)))
+    script.append(EndInput())
+    expected, _ = oracle(script, lower, upper)
+    check_variants(lambda: harness(lower, upper), script, expected, seed=seed)
+
+
+def test_on_disk_its_elements_are_rows_of_runs() -> None:
+    with harness(-100, 100, state_backend=EmbeddedRocksDBStateBackend()) as joined:
+        joined.process_elements([((key, 0), key) for key in range(50)], input=0)
+        joined.snapshot_delta()
+        joined.process_element((7, 1), 50, input=1)
+        assert [value[0] for value in joined.values] == [(7, 0)]
+        joined.end_slice()
+        figures = joined.operator.keyed_state().figures()[LEFT_BUFFER]
+        assert figures["num-files"] == 1
+        assert figures["rows-evicted"] == 49, "what has neither changed nor been found has left memory"
 
 
 @given(scripts(), BOUNDS)

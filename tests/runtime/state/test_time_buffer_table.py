@@ -3,30 +3,27 @@
 from __future__ import annotations
 
 import pickle
+import random
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from millrace.runtime.state import time_buffer_table
-from millrace.runtime.state.time_buffer_table import SLOT_BITS, TimeBufferTable
+from millrace.runtime.state.time_buffer_table import FEW, TimeBufferTable
 
 KEYS = ["a", "b", ("c", 1)]
-SLOT = 1 << SLOT_BITS
-ELEMENTS = st.lists(st.tuples(st.sampled_from(KEYS), st.integers(-2 * SLOT, 4 * SLOT)), max_size=8)
+SPAN = 128
+MOST = st.integers(1, 10)
+ELEMENTS = st.lists(st.tuples(st.sampled_from(KEYS), st.integers(-2 * SPAN, 4 * SPAN)), max_size=8)
 
 
 class Buffers(RuleBasedStateMachine):
     """Elements come and get too old on the copy at hand; epochs end, another copy goes on, new ones come."""
 
-    long_tail = merge_at = 10**9
-
     @initialize()
     def begin(self) -> None:
-        self.patched = pytest.MonkeyPatch()
-        self.patched.setattr(time_buffer_table, "LONG_TAIL", self.long_tail)
-        self.patched.setattr(time_buffer_table, "MERGE_AT", self.merge_at)
         self.copies = [TimeBufferTable(), TimeBufferTable()]
         self.versions = [0, 0]
         self.deltas: list[bytes] = []
@@ -34,9 +31,6 @@ class Buffers(RuleBasedStateMachine):
         self.needed = -(2**63)
         self.model: list[tuple[Any, int, int]] = []
         """(key, time, number of the element) in the order of arrival"""
-
-    def teardown(self) -> None:
-        self.patched.undo()
 
     @property
     def table(self) -> TimeBufferTable:
@@ -48,9 +42,9 @@ class Buffers(RuleBasedStateMachine):
         self.table.add_all([key for key, _ in elements], [time for _, time in elements], numbers)
         self.model += [(key, time, number) for (key, time), number in zip(elements, numbers)]
 
-    @rule(by=st.integers(0, 2 * SLOT))
+    @rule(by=st.integers(0, 2 * SPAN))
     def forget(self, by: int) -> None:
-        self.needed = max(self.needed, -2 * SLOT) + by
+        self.needed = max(self.needed, -2 * SPAN) + by
         self.table.forget_before(self.needed)
 
     @rule(next_copy=st.integers(0, 1))
@@ -73,31 +67,33 @@ class Buffers(RuleBasedStateMachine):
 
     @invariant()
     def what_is_needed_is_there_in_order(self) -> None:
+        entries = self.table.entries()
         for key in KEYS:
-            found = list(zip(self.table.times.get(key, ()), self.table.rows.get(key, ())))
+            found = list(zip(*entries.get(key, ((), ()))))
             assert found == sorted(found, key=lambda element: element[0])
-            needed = [(time, number) for k, time, number in self.model if k == key and time >= self.needed]
-            assert [element for element in found if element[0] >= self.needed] == sorted(needed)
+            assert [element for element in found if element[0] >= self.needed] == self.expected(key, -(2**63), 2**63)
 
-    @invariant()
-    def every_key_is_looked_after_once(self) -> None:
-        for copy in self.copies:
-            assert sorted(map(repr, (key for keys in copy._index.values() for key in keys))) == sorted(
-                map(repr, copy.rows)
-            )
-            assert copy.rows.keys() == copy.times.keys()
-            for slot, keys in copy._index.items():
-                assert all(slot <= copy.times[key][-1] >> SLOT_BITS for key in keys)
+    @rule(asked=ELEMENTS, bounds=st.lists(st.integers(-3 * SPAN, 3 * SPAN), min_size=2, max_size=2), most=MOST)
+    def look(self, asked: list[tuple[Any, int]], bounds: list[int], most: int) -> None:
+        lower, upper = bounds
+        keys, times = [key for key, _ in asked], [time for _, time in asked]
+        found: list[tuple[int, int, int]] = []
+        for part in self.table.near(keys, times, lower, upper, most):
+            assert len(part[0]) <= most or len(set(part[0])) == 1
+            found += zip(*part)
+        assert [each for each in found if each[1] >= self.needed] == [
+            (place, *element)
+            for place, (key, time) in enumerate(asked)
+            for element in self.expected(key, time + lower, time + upper)
+        ]
 
-
-class LongTails(Buffers):
-    """Every element that is not in order counts as one before a long tail; three are merged."""
-
-    long_tail, merge_at = 0, 3
+    def expected(self, key: Any, first: int, last: int) -> list[tuple[int, int]]:
+        """(time, number) of the needed elements of a key in a range of time, by time and arrival."""
+        first = max(first, self.needed)
+        return sorted((time, number) for k, time, number in self.model if k == key and first <= time <= last)
 
 
 TestBuffers = Buffers.TestCase
-TestLongTails = LongTails.TestCase
 
 
 def filled(*elements: tuple[str, int]) -> TimeBufferTable:
@@ -126,23 +122,23 @@ def test_what_is_too_old_is_in_no_delta() -> None:
 
 def test_idle_keys_are_forgotten_too() -> None:
     table = filled(*((str(number), number) for number in range(1000)))
-    table.forget_before(1000 + SLOT)
-    assert (table.rows, table.times, dict(table._index), table._index._heap) == ({}, {}, {}, [])
+    table.forget_before(1000)
+    assert (table.length, table._keys, table._codes_of, len(table._times)) == (0, [], {}, 0)
 
 
 def test_a_busy_key_holds_about_what_is_needed() -> None:
     table = TimeBufferTable()
     most = 0
-    for time in range(0, 100 * SLOT, 8):
+    for time in range(0, 100 * SPAN, 8):
         table.add_all(["a"], [time], [time])
-        table.forget_before(time - 5 * SLOT)
-        most = max(most, len(table.rows["a"]))
-        if time % SLOT == 0:
+        table.forget_before(time - 5 * SPAN)
+        most = max(most, table.length)
+        if time % SPAN == 0:
             table.delta()
-    needed = 5 * SLOT // 8
-    assert needed <= most <= 3 * needed // 2 + 2 * SLOT // 8
-    table.forget_before(100 * SLOT)
-    assert len(table._added) <= SLOT // 8
+    needed = 5 * SPAN // 8
+    assert needed <= most <= 2 * needed + FEW
+    table.forget_before(100 * SPAN)
+    assert len(table._added) <= SPAN // 8
 
 
 def test_what_is_to_be_saved_does_not_keep_old_elements_alive() -> None:
@@ -153,13 +149,48 @@ def test_what_is_to_be_saved_does_not_keep_old_elements_alive() -> None:
     assert len(table._added) <= 11
 
 
-@pytest.mark.parametrize("late", [1, 10, 1000])
-def test_elements_before_a_long_tail(late: int) -> None:
-    tail = time_buffer_table.LONG_TAIL * 2
+def test_elements_that_are_sequences_stay_what_they_are() -> None:
+    values = [(1, 2), [3, 4], np.arange(2), "ab", None]
     table = TimeBufferTable()
-    table.add_all(["a"] * tail, range(tail), range(tail))
-    times = [number * 7 % 100 for number in range(late)]
-    table.add_all(["a"] * late, times, [(time, number) for number, time in enumerate(times)])
-    expected = sorted([(time, -1, time) for time in range(tail)] + [(t, n, (t, n)) for n, t in enumerate(times)])
-    assert table.times["a"] == [time for time, _, _ in expected]
-    assert table.rows["a"] == [value for _, _, value in expected]
+    table.add_all(["a"] * 5, list(range(5)), values)
+    for found, value in zip(table.entries()["a"][1], values):
+        assert found is value
+
+
+def test_times_at_both_ends_of_what_there_is() -> None:
+    """A range that begins or ends beyond them, and times so far apart that their distance is no number of 64 bits."""
+    least, most = -(2**63), 2**63 - 1
+    table = TimeBufferTable()
+    table.add_all(["a", "a", "b", "a"], [least, most, most, 0], ["first", "last", "other", "middle"])
+
+    def near(time: int, earlier: int, later: int) -> list[Any]:
+        return [value for _, _, values in table.near(["a"], [time], earlier, later, 10) for value in values]
+
+    assert near(0, least, most) == ["first", "middle", "last"]
+    assert near(most, -5, 5) == ["last"]
+    assert near(least, -5, 5) == ["first"]
+    assert near(most, -(2**70), 2**70) == ["middle", "last"]
+    assert near(5, 5, -5) == []
+
+
+@pytest.mark.parametrize("chunk", [1, 7, 100, 3000])
+def test_many_elements_in_chunks(chunk: int) -> None:
+    """Runs of many sizes, against a list."""
+    draw = random.Random(chunk)
+    elements = [(draw.randrange(50), time + draw.randrange(300)) for time in range(3000)]
+    table = TimeBufferTable()
+    for start in range(0, len(elements), chunk):
+        some = elements[start : start + chunk]
+        table.add_all([key for key, _ in some], [time for _, time in some], list(range(start, start + len(some))))
+        if start % 1000 < chunk:
+            needed = start - 500
+            table.forget_before(needed)
+            key, time = draw.choice(some)
+            found = [
+                pair for _, times, values in table.near([key], [time], -200, 200, 10) for pair in zip(times, values)
+            ]
+            assert [pair for pair in found if pair[0] >= needed] == sorted(
+                (other, number)
+                for number, (at, other) in enumerate(elements[: start + len(some)])
+                if at == key and max(needed, time - 200) <= other <= time + 200
+            )

@@ -7,7 +7,6 @@ one key whose timestamps are near each other.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable
 from itertools import compress
 from typing import Any, Generic, TypeVar
@@ -39,10 +38,10 @@ from millrace.runtime.bases.process_operators import (
 )
 from millrace.runtime.elements import MAX_WATERMARK, Chunk
 from millrace.runtime.failure import OperatorError
+from millrace.runtime.rows.time_buffer_rows import TimeBufferRows
 from millrace.runtime.state.address import NoKey
 from millrace.runtime.state.backend import KeyedStateBackend
 from millrace.runtime.state.operator_state import OperatorStateBackend
-from millrace.runtime.state.time_buffer_table import TimeBufferTable
 
 # Connected streams
 
@@ -297,8 +296,8 @@ class IntervalJoinOperator(FunctionOperator[ProcessJoinFunction]):
         super().setup(context, output)
         self._ctx = JoinContext()
         self._backend = keyed_backend(self, self._ctx.get_timestamp)
-        self._left: TimeBufferTable = self._backend.table_of(LEFT_BUFFER, TimeBufferTable.kind)
-        self._right: TimeBufferTable = self._backend.table_of(RIGHT_BUFFER, TimeBufferTable.kind)
+        self._left = self._backend.use(LEFT_BUFFER, TimeBufferRows())
+        self._right = self._backend.use(RIGHT_BUFFER, TimeBufferRows())
 
     def keyed_state(self) -> KeyedStateBackend:
         return self._backend
@@ -317,40 +316,37 @@ class IntervalJoinOperator(FunctionOperator[ProcessJoinFunction]):
         self._right.forget_before(watermark + self._lower)
         super().process_watermark(watermark)
 
-    def _join(self, keys: list[Any], new_times: list[int], values: list[Any], input: int) -> None:
+    def end_slice(self) -> None:
+        self._left.settle()
+        self._right.settle()
+
+    def _join(self, keys: list[Any], times: list[int], values: list[Any], input: int) -> None:
         """Call the function for all pairs of new elements with elements of the other side."""
-        lower, upper = (-self._upper, -self._lower) if input else (self._lower, self._upper)
+        bounds = (-self._upper, -self._lower) if input else (self._lower, self._upper)
         others = self._left if input else self._right
-        rows = others.rows
-        if not rows:
-            return
         ctx, backend, process, found = self._ctx, self._backend, self.function.process_element, Results()
         left = right = None
         try:
-            for times, key, time, value in zip(map(others.times.get, keys), keys, new_times, values):
-                if times is None:
-                    continue
-                place, count, last = bisect_left(times, time + lower), len(times), time + upper
-                while place < count and times[place] <= last:
-                    other_time, other = times[place], rows[key][place]
-                    if input:
-                        ctx.left_timestamp, ctx.right_timestamp, left, right = other_time, time, other, value
-                    else:
-                        ctx.left_timestamp, ctx.right_timestamp, left, right = time, other_time, value, other
-                    backend.at = key
+            for owners, other_times, other_values in others.near(keys, times, *bounds, FLUSH_AT):
+                own_keys, own_times, own_values = (map(each.__getitem__, owners) for each in (keys, times, values))
+                lefts, rights = (other_values, own_values) if input else (own_values, other_values)
+                left_times, right_times = (other_times, own_times) if input else (own_times, other_times)
+                for backend.at, left, right, left_time, right_time in zip(
+                    own_keys, lefts, rights, left_times, right_times
+                ):
+                    ctx.left_timestamp, ctx.right_timestamp = left_time, right_time
                     results = process(left, right, ctx)
                     if results is not None:
-                        later = time if time > other_time else other_time
+                        later = left_time if left_time > right_time else right_time
                         for result in results:
                             if result.__class__ is tuple and len(result) == 2 and isinstance(result[0], OutputTag):
                                 found.gather((result,), later)
                             else:
                                 found.values.append(result)
                                 found.timestamps.append(later)
-                    place += 1
-                if len(found.values) >= FLUSH_AT:
-                    found.emit(self, True)
-                    found = Results()
+                    if len(found.values) >= FLUSH_AT:
+                        found.emit(self, True)
+                        found = Results()
         except Exception as error:
             raise self.context.error(error, (left, right)) from error
         found.emit(self, True)

@@ -157,6 +157,10 @@ class RowsOnDisk(StoredRuns):
         self._ids, self._changed, self._loaded = self._ids[kept], self._changed[kept], self._loaded[kept]
         self._used = self._used[kept]
 
+    def keys_left(self) -> None:
+        """The table has removed rows from memory that nobody asks for again: what has no others there is forgotten."""
+        self._resident.keep(distinct(_narrow(self._table.hashes_of(self._table.numbers()))))
+
     # -- rows come and go -----------------------------------------------------------------------------------------
 
     def fetch(self, hashes: Hashes) -> None:

@@ -25,7 +25,7 @@ import pyarrow as pa
 from millrace.relational.rows import record_batch
 from millrace.runtime.rows.hashes import Flags, Hashes32, add_to, may_hold, new_filter
 from millrace.runtime.tables.columns.keys import Ids, rows_at
-from millrace.runtime.tables.columns.matching import ranges
+from millrace.runtime.tables.columns.ranges import ranges
 
 MAGIC = b"MLRRUN01"
 _END = struct.Struct("<II8s")

@@ -1,27 +1,34 @@
-"""Elements by key in the order of their timestamps, until they are too old: the memory of joins over time.
+"""Elements by key and time, until they are too old: the memory of joins over time.
 
-Adding an element in order costs an append. Old elements are removed key by key, not one by one: an index by time leads
-to the keys, and each visit to a key removes at least half of the elements that it had at the last visit.
+What a chunk of elements asks for is found for all of them together.
 """
 
 from __future__ import annotations
 
-import heapq
-from bisect import bisect_left, bisect_right
 from collections import deque
-from collections.abc import Sequence
-from operator import itemgetter
+from collections.abc import Iterator, Sequence
+from itertools import chain, repeat
 from typing import Any, NamedTuple
 
-from millrace.runtime.elements import MIN_TIMESTAMP
-from millrace.runtime.state.tables import Table
+import numpy as np
 
-SLOT_BITS = 7
-"""Old elements may stay up to 128 ms longer, so that many keys share a slot of the index."""
-LONG_TAIL = 4_096
-"""Length of a tail from which on single insertions before it are too expensive."""
-MERGE_AT = 64
-"""At least this many elements that belong before a long tail are merged into it at once."""
+from millrace.runtime.elements import MAX_WATERMARK, MIN_TIMESTAMP
+from millrace.runtime.state.figures import MEMORY_BYTES, ROWS, Figures
+from millrace.runtime.state.tables import Table
+from millrace.runtime.state.time_index import TimeIndex
+from millrace.runtime.storage import dumps
+from millrace.runtime.tables.columns.growing import with_room
+from millrace.runtime.tables.columns.ranges import Ids
+
+Entries = dict[Any, tuple[list[int], list[Any]]]
+"""key -> (times, elements)"""
+
+FEW = 16
+"""So many elements are not worth looking for old ones among them."""
+SAMPLE = 64
+"""The number of elements by which the size of all is estimated."""
+OBJECT_BYTES = 160
+"""The bytes of an element in memory beside those of its content: in arrays, and as an object."""
 
 
 class _Added(NamedTuple):
@@ -33,46 +40,40 @@ class _Added(NamedTuple):
     latest: int
 
 
-class _Index(dict[int, list[Any]]):
-    """slot (time >> SLOT_BITS) -> keys to check when the time of the slot has passed.
-
-    A key is in one slot: that of the element that was in its middle when the key was added.
-    """
-
-    def __init__(self) -> None:
-        self._heap: list[int] = []
-
-    def __missing__(self, slot: int) -> list[Any]:
-        heapq.heappush(self._heap, slot)
-        keys = self[slot] = []
-        return keys
-
-    def take_before(self, slot: int) -> list[Any]:
-        """Remove and return the keys of all earlier slots, in order."""
-        taken = []
-        while self._heap and self._heap[0] < slot:
-            taken += self.pop(heapq.heappop(self._heap))
-        return taken
-
-
 class TimeBufferTable(Table):
-    """Two lists per key: ``rows`` has the elements, ``times`` their timestamps (ms).
+    """Elements with keys and timestamps (ms).
 
-    They are in the order of time, elements of the same time in that of arrival. A change is (times, elements) that were
-    added, in the order of arrival; it is to be applied once. Removals of old elements are in no delta: every copy
-    removes them itself, sooner or later, so readers must ask for a range of time.
+    A change is (times, elements) of a key that were added, in the order of arrival; it is to be applied once. Removals
+    of old elements are in no delta: every copy removes them itself, sooner or later, so readers must ask for a range of
+    time. The full content of a key is in the order of time; elements of the same time are in that of arrival.
     """
 
     kind = "time buffers"
 
     def __init__(self) -> None:
         super().__init__()
-        self.times: dict[Any, list[int]] = {}
-        self._index = _Index()
         self._added: deque[_Added] = deque()
         """elements added since the last delta"""
         self._needed = MIN_TIMESTAMP
         """elements before this time (ms) are too old"""
+        self._begin()
+
+    def _begin(self) -> None:
+        """Begin without elements."""
+        self._codes_of: dict[Any, int] = {}
+        self._keys: list[Any] = []
+        """the key of each code"""
+        self.length = 0
+        self._codes = np.zeros(0, np.int64)
+        self._times = np.zeros(0, np.int64)
+        self._values = np.zeros(0, object)
+        self._index = TimeIndex()
+        self._checked = 0
+        """number of elements when old ones were looked for last"""
+        self._middle = MIN_TIMESTAMP
+        """a time (ms) before which half of these were"""
+
+    # -- elements come and go -------------------------------------------------------------------------------------
 
     def add_all(self, keys: Sequence[Any], times: Sequence[int], values: Sequence[Any]) -> None:
         """Add elements in the order of their arrival; the sequences must not change afterwards."""
@@ -81,50 +82,119 @@ class TimeBufferTable(Table):
             self._add(keys, times, values)
 
     def _add(self, keys: Sequence[Any], times: Sequence[int], values: Sequence[Any]) -> None:
-        all_times, rows, index = self.times, self.rows, self._index
-        waiting: dict[Any, list[tuple[int, Any]]] = {}
-        for known, key, time, value in zip(map(all_times.get, keys), keys, times, values):
-            if known is None:
-                all_times[key] = [time]
-                rows[key] = [value]
-                index[time >> SLOT_BITS].append(key)
-            elif time >= known[-1]:
-                known.append(time)
-                rows[key].append(value)
-            else:
-                place = bisect_right(known, time)
-                if len(known) - place < LONG_TAIL:
-                    known.insert(place, time)
-                    rows[key].insert(place, value)
-                else:
-                    waiting.setdefault(key, []).append((time, value))
-        for key, elements in waiting.items():
-            _insert_all(all_times[key], rows[key], elements)
+        self._index.add(*self._append(keys, np.array(times, np.int64), values))
+
+    def _append(self, keys: Sequence[Any], times: Ids, values: Sequence[Any]) -> tuple[Ids, Ids, Ids]:
+        """(numbers, codes, times) of new rows, which have to be added to the index."""
+        codes, first, count = self._codes_for(keys), self.length, len(keys)
+        end = self.length = first + count
+        self._codes, self._times = with_room(self._codes, end), with_room(self._times, end)
+        self._values = with_room(self._values, end)
+        self._codes[first:end], self._times[first:end] = codes, times
+        self._values[first:end] = np.fromiter(values, object, count)
+        return np.arange(first, end), codes, times
+
+    def _codes_for(self, keys: Sequence[Any]) -> Ids:
+        """The codes of keys, new ones included."""
+        codes = self._known_codes(keys)
+        unknown = (codes < 0).nonzero()[0]
+        if len(unknown):
+            first = len(self._keys)
+            new = list(dict.fromkeys(map(keys.__getitem__, unknown.tolist())))
+            self._codes_of.update(zip(new, range(first, first + len(new))))
+            self._keys += new
+            codes = self._known_codes(keys)
+        return codes
+
+    def _known_codes(self, keys: Sequence[Any]) -> Ids:
+        """The codes of keys, -1 for those without elements in memory."""
+        return np.fromiter(map(self._codes_of.get, keys, repeat(-1)), np.int64, len(keys))
+
+    def near(
+        self, keys: Sequence[Any], times: Sequence[int], earlier: int, later: int, most: int
+    ) -> Iterator[tuple[list[int], list[int], list[Any]]]:
+        """(index in ``keys``, timestamp and value of an element of this key whose timestamp is from ``times[index] +
+        earlier`` to ``times[index] + later``) as three lists, by index, time and arrival: about ``most`` at a time, or
+        all of one index. Until the last ones are taken the table must not change."""
+        if not keys:
+            return
+        if not self.length:
+            return
+        codes = self._known_codes(keys)
+        around = np.array(times, np.int64)
+        bounds = shifted(around, earlier), shifted(around, later)
+        for owners, numbers in self._index.near(codes, *bounds, self._times, most):
+            self._found(numbers)
+            yield owners.tolist(), self._times[numbers].tolist(), self._values[numbers].tolist()
+
+    def _found(self, numbers: Ids) -> None:
+        """These elements have been found."""
 
     def forget_before(self, time: int) -> None:
         """Elements with a timestamp before ``time`` (ms) are not needed any more."""
-        self._needed = time
+        self._needed = time = min(max(time, MIN_TIMESTAMP), MAX_WATERMARK)
         added = self._added
         while added and added[0].latest < time:
             added.popleft()
-        all_times, rows, index = self.times, self.rows, self._index
-        for key in index.take_before(time >> SLOT_BITS):
-            times = all_times[key]
-            if times[-1] < time:
-                del all_times[key], rows[key]
-                continue
-            old = bisect_left(times, time)
-            del times[:old], rows[key][:old]
-            index[times[len(times) // 2] >> SLOT_BITS].append(key)
+        if time > self._middle or self.length >= 2 * self._checked + FEW:
+            self._remove_old()
+
+    def _remove_old(self) -> None:
+        """Remove old elements if they are half of all: so each removal costs as much as what it removes."""
+        if not self.length:
+            return
+        wanted = self._times[: self.length] >= self._needed
+        if 2 * int(np.count_nonzero(wanted)) <= self.length:
+            self.retain(wanted)
+        self._checked = half = self.length
+        if half:
+            half //= 2
+            self._middle = int(np.partition(self._times[: self.length], half)[half])
+
+    def settle(self) -> None:
+        """Let elements leave memory that are not needed there."""
+
+    def retain(self, wanted: Any) -> None:
+        """Remove all other elements from memory; the remaining ones get new numbers, and their keys new codes."""
+        kept = np.flatnonzero(wanted)
+        codes, self._codes = np.unique(self._codes[kept], return_inverse=True)
+        new_codes = np.zeros(len(self._keys), np.int64)
+        new_codes[codes] = np.arange(len(codes))
+        self._index.keep(wanted, new_codes)
+        self._keep_keys(codes)
+        self._times, self._values = self._times[kept], self._values[kept]
+        self.length = len(kept)
+        self._checked, self._middle = 0, MIN_TIMESTAMP
+
+    def _keep_keys(self, codes: Ids) -> None:
+        """Only the keys with these codes have elements now; their places here are their new codes."""
+        self._keys = [self._keys[code] for code in codes.tolist()]
+        self._codes_of = dict(zip(self._keys, range(len(codes))))
+
+    @property
+    def bytes_in_memory(self) -> int:
+        count = self.length
+        return (OBJECT_BYTES + self._bytes_of_one()) * count
+
+    def _bytes_of_one(self) -> int:
+        """About the bytes of an element's content."""
+        some = self._values[: self.length : -(-self.length // SAMPLE) or 1].tolist()
+        try:
+            return len(dumps(some)) // max(len(some), 1)
+        except Exception:
+            return 0  # what cannot be stored is told by who stores it
+
+    def figures(self) -> Figures:
+        return {ROWS: self.length, MEMORY_BYTES: self.bytes_in_memory}
+
+    # -- as a table -----------------------------------------------------------------------------------------------
 
     def wipe(self) -> None:
-        self.rows.clear()
-        self.times.clear()
-        self._index = _Index()
+        self._begin()
         self._added.clear()
 
     def delta(self) -> dict[Any, Any]:
-        changes: dict[Any, tuple[list[int], list[Any]]] = {}
+        changes: Entries = {}
         needed = self._needed
         for keys, times, values, _ in self._added:
             for key, time, value in zip(keys, times, values):
@@ -139,27 +209,39 @@ class TimeBufferTable(Table):
         return changes
 
     def apply(self, changes: dict[Any, Any]) -> None:
-        for key, (times, values) in changes.items():
-            self._add([key] * len(times), times, values)
+        if not changes:
+            return
+        keys = [key for key, (times, _) in changes.items() for _ in times]
+        times = list(chain.from_iterable(times for times, _ in changes.values()))
+        self._add(keys, times, list(chain.from_iterable(values for _, values in changes.values())))
 
     def entries(self) -> dict[Any, Any]:
-        needed: dict[Any, tuple[list[int], list[Any]]] = {}
-        for key, times in self.times.items():
-            old = bisect_left(times, self._needed)
-            if old < len(times):
-                needed[key] = (times[old:], self.rows[key][old:])
-        return needed
+        return self._entries(self._times[: self.length] >= self._needed)
+
+    def _entries(self, wanted: Any) -> Entries:
+        """The content that the wanted elements are (numpy Booleans by number)."""
+        numbers = self._index.in_order()
+        numbers = numbers[wanted[numbers]]
+        codes, times, values = self._codes[numbers], self._times[numbers].tolist(), self._values[numbers].tolist()
+        starts = np.flatnonzero(np.diff(codes, prepend=-1))
+        found: Entries = {}
+        for code, start, end in zip(codes[starts].tolist(), starts.tolist(), [*starts[1:].tolist(), len(values)]):
+            found[self._keys[code]] = (times[start:end], values[start:end])
+        return found
+
+    def row(self, at: Any) -> Any:
+        """The elements of a key in the order of time; None: there are none."""
+        code = self._codes_of.get(at, -1)
+        wanted = (self._codes[: self.length] == code) & (self._times[: self.length] >= self._needed)
+        entry = self._entries(wanted).get(at)
+        return None if entry is None else entry[1]
+
+    def addresses(self) -> Iterator[Any]:
+        return iter(self.entries())
 
 
-def _insert_all(times: list[int], row: list[Any], elements: list[tuple[int, Any]]) -> None:
-    """Insert elements before a long tail: one by one, or all at once if they are many."""
-    if len(elements) < MERGE_AT:
-        for time, value in elements:
-            place = bisect_right(times, time)
-            times.insert(place, time)
-            row.insert(place, value)
-        return
-    place = bisect_right(times, min(time for time, _ in elements))
-    tail = [*zip(times[place:], row[place:]), *elements]
-    tail.sort(key=itemgetter(0))
-    times[place:], row[place:] = map(list, zip(*tail))
+def shifted(times: Ids, by: int) -> Ids:
+    """The times moved by some milliseconds, but not beyond the first and the last one that there are."""
+    if by < 0:
+        return np.maximum(times, MIN_TIMESTAMP - max(by, MIN_TIMESTAMP)) + max(by, MIN_TIMESTAMP)
+    return np.minimum(times, MAX_WATERMARK - min(by, MAX_WATERMARK)) + min(by, MAX_WATERMARK)

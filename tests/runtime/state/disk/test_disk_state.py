@@ -17,7 +17,7 @@ from millrace.runtime.state.disk.environment import UnusableError
 from millrace.runtime.state.disk.state import DiskState, OutdatedError
 from millrace.runtime.state.disk.task_directory import TaskDirectory
 from millrace.runtime.state.state_time import NO_TIME
-from millrace.runtime.state.time_buffer_table import TimeBufferTable
+from millrace.runtime.state.window_tables import WindowListTable
 from millrace.runtime.storage import NO_PAST, REACH, MemoryStorage, Past, TaskId, whole_at
 
 
@@ -550,25 +550,26 @@ def test_what_killed_processes_were_filling_is_deleted(job: Job) -> None:
 
 
 def test_tables_that_are_not_on_disk_come_with_the_rest(job: Job) -> None:
-    """An interval join keeps its elements in memory."""
+    """Aligned windows keep their elements in memory."""
 
-    def buffer() -> TimeBufferTable:
-        table: TimeBufferTable = job.copy.backend.table_of("buffer", TimeBufferTable.kind)
+    def buffer() -> WindowListTable:
+        table: WindowListTable = job.copy.backend.table_of("buffer", WindowListTable.kind)
         return table
 
     for number in range(6):
         job.begin_epoch(number % 2)
-        buffer().add_all(["a", "b"], [number, number], [f"a{number}", f"b{number}"])
+        buffer().put(number, "a", [f"a{number}"])
         job.copy.backend.at = number
         job.copy.value.update(number)
         job.end_epoch()
     job.lose_worker(0)
     job.begin_epoch(0)
-    assert buffer().rows == {key: [f"{key}{number}" for number in range(6)] for key in ("a", "b")}
+    rows = {number: {"a": [f"a{number}"]} for number in range(6)}
+    assert buffer().rows == rows
     whole = {}
     for piece in job.copy.backend.full_pieces():
         whole.update(piece)
-    assert whole["buffer"] == ("time buffers", {key: (list(range(6)), rows) for key, rows in buffer().rows.items()})
+    assert whole["buffer"] == ("window lists", buffer().entries())
 
 
 def test_an_environment_that_cannot_be_made_says_so(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ READERS = 512
 
 _FORMAT = b"\0\0format"
 _BOOT = b"\0\0boot"
-FORMAT = b"millrace-state-3"
+FORMAT = b"millrace-state-4"
 
 _open: WeakValueDictionary[str, Environment] = WeakValueDictionary()
 """path -> open environment; LMDB allows a file to be opened only once in a process"""

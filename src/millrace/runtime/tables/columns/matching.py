@@ -9,14 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from millrace.runtime.tables.columns.keys import Ids, group_ids
-
-
-def ranges(starts: Any, counts: Any) -> tuple[Ids, Ids]:
-    """For each i the indexes ``starts[i] ... starts[i] + counts[i] - 1``: (i of each, each index)."""
-    counts = np.asarray(counts, np.int64)
-    owners = np.repeat(np.arange(len(counts)), counts)
-    before = np.cumsum(counts) - counts
-    return owners, np.arange(len(owners)) - np.repeat(before - np.asarray(starts, np.int64), counts)
+from millrace.runtime.tables.columns.ranges import ranges
 
 
 def equal_pairs(left: Ids, right: Ids) -> tuple[Ids, Ids]:

@@ -15,7 +15,7 @@ import pyarrow as pa
 from millrace.relational.rows import record_batch
 from millrace.runtime.exchange.keys import Hashes
 from millrace.runtime.tables.columns.keys import Ids
-from millrace.runtime.tables.columns.matching import ranges
+from millrace.runtime.tables.columns.ranges import ranges
 
 MOST_BYTES = 2**27
 """The most bytes to which batches are merged, since the texts of a column must not exceed 2 GB."""

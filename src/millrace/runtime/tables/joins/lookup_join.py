@@ -18,7 +18,8 @@ from millrace.relational.rows import Rows
 from millrace.relational.values import to_arrow, to_python
 from millrace.runtime.tables.base import TableConfig, TableOperator
 from millrace.runtime.tables.columns.keys import Ids, group_ids
-from millrace.runtime.tables.columns.matching import ranges, side_by_side, with_missing
+from millrace.runtime.tables.columns.matching import side_by_side, with_missing
+from millrace.runtime.tables.columns.ranges import ranges
 from millrace.runtime.tables.joins.join_config import holds
 from millrace.runtime.tables.joins.lookup_cache import Found
 from millrace.runtime.tables.joins.lookups import LookupConfig, Lookups

@@ -19,7 +19,8 @@ from millrace.relational.rex import refs
 from millrace.relational.rows import DELETE, INSERT, Kinds, Rows
 from millrace.runtime.tables.base import KeyedTableOperator
 from millrace.runtime.tables.columns.keys import Ids, group_ids, taken
-from millrace.runtime.tables.columns.matching import has_null, ranges, running, take_or_null
+from millrace.runtime.tables.columns.matching import has_null, running, take_or_null
+from millrace.runtime.tables.columns.ranges import ranges
 from millrace.runtime.tables.counted_rows import CountedRows
 from millrace.runtime.tables.joins.inserted_rows import IndexedRows
 from millrace.runtime.tables.joins.join_config import JoinConfig, always, holds

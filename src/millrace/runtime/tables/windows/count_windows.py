@@ -15,7 +15,7 @@ from millrace.runtime.tables.aggregates.accumulators import Accumulator
 from millrace.runtime.tables.aggregates.aggregating import AggregatingOperator
 from millrace.runtime.tables.aggregates.batch import Batch, signs_of
 from millrace.runtime.tables.columns.keys import Ids, group, key_columns
-from millrace.runtime.tables.columns.matching import ranges
+from millrace.runtime.tables.columns.ranges import ranges
 from millrace.runtime.tables.windows.window_config import WindowAggregate
 
 ROWS = "ROWS"
