@@ -87,7 +87,7 @@ def counting(server: Server, splits: Sequence[Counted], **limits: int) -> Source
 
 def until(condition: Callable[[], bool]) -> None:
     """Wait for what another thread does."""
-    for _ in range(2_000):
+    for _ in range(12_000):
         if condition():
             return
         time.sleep(0.005)

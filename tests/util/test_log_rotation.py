@@ -59,18 +59,22 @@ def test_a_descriptor_of_another_file_is_left_alone(tmp_path: Path) -> None:
 def test_no_line_is_lost_while_it_turns_over(tmp_path: Path) -> None:
     path = tmp_path / "a.log"
     file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-    done = threading.Event()
+    done, turned = threading.Event(), threading.Event()
 
     def write() -> None:
         for number in range(20_000):
             os.write(file, b"%d\n" % number)
+            if number == 10_000:  # half of them are written after a turn
+                turned.wait(60)
         done.set()
 
     writer = threading.Thread(target=write)
     writer.start()
     limits, turns = LogLimits(4_000, 1_000), 0
     while not done.is_set():
-        turns += turn_over(str(path), [file], limits)
+        if turn_over(str(path), [file], limits):
+            turns += 1
+            turned.set()
     writer.join()
     os.close(file)
     older = sorted(tmp_path.glob("a.log.*"), key=lambda each: -int(each.suffix[1:]))
@@ -84,8 +88,8 @@ def test_a_process_keeps_its_own_short(tmp_path: Path) -> None:
         "import time\nfrom pathlib import Path\nfrom millrace.util.logs import LogLimits, keep_own_short\n"
         "keep_own_short(['a.out', 'a.log'], LogLimits(10, 2), 0.01)\n"
         "print('long enough', flush=True)\n"
-        "while not Path('a.out.1').exists(): time.sleep(0.01)\n"
-        "time.sleep(0.1)\nprint('new', flush=True)\n"
+        "while not Path('a.out.1').exists() or Path('a.out').stat().st_size: time.sleep(0.01)\n"
+        "print('new', flush=True)\n"
     )
     with open(tmp_path / "a.out", "ab") as out:
         command = [sys.executable, "-c", code]
