@@ -19,7 +19,9 @@ SEED ?=
 COUNT ?= 2000
 
 # Of large families of tests `make test` takes a draw, and `make night` all (tests/rings.py).
-RING_2 := MILLRACE_RING=2
+# Test modules as pytest rewrites them, and modules that have changed since the installation, are kept when they have been
+# compiled once: where Python may not write bytecode, each of the many processes of a run would do it again.
+RING_2 := MILLRACE_RING=2 PYTHONDONTWRITEBYTECODE=
 
 # Processes that tests run in, and what each takes (tests/lanes.py): two with a Spark each, one in which a server of a
 # kind runs once, and one for what needs neither: tests of servers and of several processes mostly wait. Where a group is
