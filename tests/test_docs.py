@@ -119,9 +119,9 @@ SCRIPTS = [(block, output) for block, output in _programs("sql") if block.how ==
 
 
 def _to_run(way: str) -> Any:
-    """Ring 2 runs a third on Spark of those that it runs without Spark, too."""
+    """Ring 2 runs a sixth on Spark of those that it runs without Spark, too."""
     chosen = [(block, output) for block, output in PROGRAMS if way in block.ways]
-    marks = [[pytest.mark.draw(3)] if way == "spark" and "local" in block.ways else [] for block, _ in chosen]
+    marks = [[pytest.mark.draw(6)] if way == "spark" and "local" in block.ways else [] for block, _ in chosen]
     cases = [pytest.param(*case, marks=each, id=str(case[0])) for case, each in zip(chosen, marks)]
     return pytest.mark.parametrize(("block", "output"), cases)
 

@@ -115,7 +115,7 @@ def sizes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
         monkeypatch.setattr(task_file, "_TOGETHER", 500)
 
 
-@pytest.mark.draw(4)
+@pytest.mark.draw(8)
 @pytest.mark.usefixtures("sizes")
 @pytest.mark.parametrize(("before", "now"), [(1, 1), (3, 3), (1, 4), (4, 1), (2, 3), (5, 4)])
 @pytest.mark.parametrize("groups", [MAX, MAX + 3])

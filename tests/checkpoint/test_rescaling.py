@@ -40,7 +40,7 @@ from millrace.datastream.window import (
     TumblingEventTimeWindows,
 )
 
-pytestmark = pytest.mark.draw(6)
+pytestmark = pytest.mark.draw(12)
 
 COUNT = 90
 KEYS = 11

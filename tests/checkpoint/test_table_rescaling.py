@@ -22,7 +22,7 @@ from millrace.datastream import DataStream, StreamExecutionEnvironment
 from millrace.runtime.coordination import snapshot
 from millrace.table import DataTypes, Schema, StreamTableEnvironment
 
-pytestmark = pytest.mark.draw(4)
+pytestmark = pytest.mark.draw(8)
 
 COUNT, KEYS = 60, 9
 NUMBERED = "SELECT k, v, ROW_NUMBER() OVER (PARTITION BY k ORDER BY {}) AS r FROM t"

@@ -26,7 +26,7 @@ from millrace.runtime.state.disk.plan import OnDisk
 from millrace.runtime.state.operator_state import OperatorStateBackend
 from millrace.runtime.storage import TaskId, dumps
 
-pytestmark = pytest.mark.draw(3)
+pytestmark = pytest.mark.draw(6)
 
 
 def positions(env: StreamExecutionEnvironment) -> DataStream:

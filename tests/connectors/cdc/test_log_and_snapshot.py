@@ -267,7 +267,7 @@ def test_keys_of_every_type(request: Any, server: str) -> None:
         ("insert", 1, 3, -1), ("move", 0, 5, 0), ("update", 2, 0, 0b1100), ("delete", 4, 0, 0), ("move", 8, 0, 0),
         ("insert", 4, 1, 0), ("move", 5, 7, 0), ("taken back", 1, 2, 0), ("delete", 2, 0, 0),
     )]  # fmt: skip
-    for key in taken(list(kind.keys), 3):
+    for key in taken(list(kind.keys), 6):
         place = kind(there, key)
         try:
             story(place, kind.keys[key], fill, changes, 2)

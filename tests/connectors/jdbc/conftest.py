@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from tests.connectors.jdbc.databases import JdbcTables, Place, of_duckdb, of_mariadb, of_postgresql, of_sqlite
 
-EACH = pytest.mark.draw(2)
-"""of the pairs of a test and a database ring 2 takes one in two"""
+EACH = pytest.mark.draw(4)
+"""of the pairs of a test and a database ring 2 takes one in four"""
 ALL = [
     pytest.param("postgres", marks=[pytest.mark.services, EACH]),
     pytest.param("mariadb", marks=[pytest.mark.services, EACH]),

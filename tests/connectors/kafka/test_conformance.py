@@ -103,19 +103,19 @@ def some(checks: list[Check]) -> list[Any]:
     ]
 
 
-@pytest.mark.draw(3)
+@pytest.mark.draw(6)
 @pytest.mark.parametrize("check", source_checks(TopicToRead), ids=str)
 def test_source(check: Check) -> None:
     check()
 
 
-@pytest.mark.draw(3)
+@pytest.mark.draw(6)
 @pytest.mark.parametrize("check", some(sink_checks(TopicToWrite)), ids=str)
 def test_exactly_once(check: Check) -> None:
     check()
 
 
-@pytest.mark.draw(3)
+@pytest.mark.draw(6)
 @pytest.mark.parametrize("check", some(sink_checks(TopicAtLeastOnce)), ids=str)
 def test_at_least_once(check: Check) -> None:
     check()

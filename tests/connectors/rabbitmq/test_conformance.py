@@ -73,7 +73,7 @@ class QueueToWrite(SinkUnderTest):
         self._queues.delete(self._queue)
 
 
-@pytest.mark.draw(4)
+@pytest.mark.draw(8)
 @pytest.mark.parametrize("check", source_checks(QueueToRead), ids=str)
 def test_exactly_once(check: Check) -> None:
     check()

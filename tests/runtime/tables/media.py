@@ -1,6 +1,6 @@
 """Where an operator's rows are in a test: in memory, which all tests try, on disk, and with a time to live.
 
-Ring 2 takes one in four of the others for each test, by the commit; ring 3 takes all.
+Ring 2 takes one in eight of the others for each test, by the commit; ring 3 takes all.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def other_media(
     :param make: makes a harness around the operator of a configuration.
     """
     test = os.environ.get("PYTEST_CURRENT_TEST", "").partition(" ")[0]
-    for medium in taken(OTHERS, 4, lambda each: f"{test} {each}"):
+    for medium in taken(OTHERS, 8, lambda each: f"{test} {each}"):
         chosen = replace(config, state_ttl=NEVER) if "expiring" in medium else config
         variants = dict(_on_disk(seed) if "disk" in medium else _variants(seed, 1))
         name = sorted(variants)[seed % len(variants)]

@@ -67,7 +67,7 @@ once = settings(
 )
 
 
-@pytest.mark.draw(3)
+@pytest.mark.draw(6)
 @pytest.mark.parametrize("sort", SORTS, ids=lambda sort: sort.name)
 @once
 @given(data=st.data(), chosen=st.integers(0, 5))
@@ -98,7 +98,7 @@ def test_values_within_others(tables: BatchTables, tmp_path_factory: pytest.Temp
     assert found == dict.fromkeys(queries, wanted)
 
 
-@pytest.mark.draw(2)
+@pytest.mark.draw(4)
 @pytest.mark.parametrize("name", test_doors_of_types.TYPES)
 def test_programs_and_functions(tables: BatchTables, name: str) -> None:
     kind, values = test_doors_of_types.TYPES[name]
@@ -106,7 +106,7 @@ def test_programs_and_functions(tables: BatchTables, name: str) -> None:
     tables.check(queries, Counter(printed(test_doors_of_types.wanted(name, each)) for each in values))
 
 
-@pytest.mark.draw(2)
+@pytest.mark.draw(4)
 @pytest.mark.parametrize("precision", range(7))
 def test_times(tables: BatchTables, tmp_path_factory: pytest.TempPathFactory, precision: int) -> None:
     values = [

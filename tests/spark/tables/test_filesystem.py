@@ -45,7 +45,7 @@ def insert(environment: TableEnvironment, statement: str) -> None:
 VALUES = ", ".join(f"({number}, '{name}', DATE '{day}')" for number, name, day in ROWS)
 
 
-@pytest.mark.draw(2)
+@pytest.mark.draw(4)
 @pytest.mark.parametrize("format", ["parquet", "orc", "json"])
 def test_files_are_written_and_read(environment: TableEnvironment, tmp_path: Path, format: str) -> None:
     mark = {"sink.partition-commit.policy.kind": "success-file"}
@@ -99,7 +99,7 @@ def test_new_files_come_until_the_job_is_cancelled(spark: SparkSession, tmp_path
     client.cancel().result()
 
 
-@pytest.mark.draw(2)
+@pytest.mark.draw(4)
 @pytest.mark.parametrize("format", ["parquet", "avro", "csv", "json"])
 def test_columns_of_times(environment: TableEnvironment, tmp_path: Path, format: str) -> None:
     options = f"'connector' = 'filesystem', 'path' = '{tmp_path}/clock', 'format' = '{format}'"

@@ -59,7 +59,7 @@ def told(error: BaseException) -> str:
     return re.sub(r"^operator .*?, failed", "failed", str(error))
 
 
-@pytest.mark.draw(4)
+@pytest.mark.draw(8)
 @pytest.mark.parametrize("case", ANSWERS, ids=str)
 def test_the_rows(case: Case, spark: SparkSession) -> None:
     expected = sorted(map(comparable, case.rows), key=repr)

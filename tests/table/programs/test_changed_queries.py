@@ -20,7 +20,7 @@ from millrace.runtime.operators.job_graph import JobGraph
 from millrace.runtime.state.disk.plan import OnDisk
 from millrace.table import ChangelogMode, Schema, StreamTableEnvironment
 
-pytestmark = pytest.mark.draw(6)
+pytestmark = pytest.mark.draw(12)
 
 FIELDS = ["g", "h", "x", "y", "s", "at"]
 TYPES = Types.ROW_NAMED(

@@ -14,7 +14,7 @@ from tests.table.programs.running import announced, as_one, bound, draw_for, exp
 
 from millrace.testing.flow import FlowEngine
 
-pytestmark = pytest.mark.draw(6)
+pytestmark = pytest.mark.draw(12)
 
 
 @programs_of_any_epochs

@@ -24,7 +24,7 @@ from millrace.runtime.state.disk.plan import OnDisk
 from millrace.runtime.tables.stored_calls import BEGIN_EMPTY
 from millrace.table import Schema, StreamTableEnvironment
 
-pytestmark = pytest.mark.draw(6)
+pytestmark = pytest.mark.draw(12)
 
 PLAIN = {"g": "STRING", "h": "STRING", "x": "BIGINT", "y": "BIGINT", "s": "STRING", "at": "BIGINT"}
 KINDS = {

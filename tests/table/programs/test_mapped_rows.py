@@ -27,7 +27,7 @@ from millrace.table import DataTypes, Schema, StreamTableEnvironment
 from millrace.table.planner import plan
 from millrace.table.udf import AggregateFunction, udaf
 
-pytestmark = pytest.mark.draw(9)
+pytestmark = pytest.mark.draw(18)
 
 PLAIN = {"g": "STRING", "h": "STRING", "x": "BIGINT", "y": "BIGINT", "s": "STRING", "at": "BIGINT"}
 KINDS = {"BIGINT": Types.LONG(), "INT": Types.INT(), "STRING": Types.STRING()}

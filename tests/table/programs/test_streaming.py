@@ -11,7 +11,7 @@ from tests.table.programs.parameters import streaming_programs
 from tests.table.programs.program import Program
 from tests.table.programs.running import announced, as_one, bound, draw_for, expected, final_table, streamed
 
-pytestmark = pytest.mark.draw(6)
+pytestmark = pytest.mark.draw(12)
 
 
 @streaming_programs

@@ -25,7 +25,7 @@ from millrace.runtime.state.disk.plan import OnDisk
 from millrace.runtime.tasks.worker import TaskCache
 from millrace.table import Schema, StreamTableEnvironment
 
-pytestmark = pytest.mark.draw(9)
+pytestmark = pytest.mark.draw(18)
 
 
 class TornJob(SavedJob):
