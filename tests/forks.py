@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import gc
 import logging
 import os
 import signal
@@ -87,6 +88,8 @@ def _become(
     :param streams: what becomes file 0, 1 and 2; -1: it stays as it is.
     """
     code = 1
+    # What is garbage here belongs to the parent: a client of Kafka that is collected where its threads are not crashes.
+    gc.freeze()
     try:
         for number in range(1, signal.NSIG):
             if callable(signal.getsignal(number)):
