@@ -33,11 +33,11 @@ from millrace.runtime.tables.aggregates.distinct import (
     DistinctInColumns,
     OnceValues,
 )
+from millrace.runtime.tables.aggregates.extremum import ColumnExtremum
 from millrace.runtime.tables.aggregates.ordered import in_order, with_keys, without_order
 from millrace.runtime.tables.aggregates.partials import as_type, filled
 from millrace.runtime.tables.aggregates.retained_rows import KeptRows
 from millrace.runtime.tables.aggregates.retained_values import KeptExtremum, KeptPlaces, KeptValues, kept_values
-from millrace.runtime.tables.aggregates.value_rows import ColumnExtremum
 from millrace.runtime.tables.columns.keys import Ids
 from millrace.runtime.tables.columns.reduction import reduce_columns
 from millrace.runtime.tables.state import KeyedMap

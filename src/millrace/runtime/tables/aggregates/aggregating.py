@@ -18,7 +18,8 @@ from millrace.runtime.functions.runner import FunctionRunner
 from millrace.runtime.tables.aggregates.accumulators import Accumulators, once
 from millrace.runtime.tables.aggregates.append_only_distinct import MOST_FILTERS, SeenRows, SeenValues
 from millrace.runtime.tables.aggregates.distinct import DistinctCounts
-from millrace.runtime.tables.aggregates.value_rows import ChangingValues, ColumnExtremum, ValueRows
+from millrace.runtime.tables.aggregates.extremum import ColumnExtremum
+from millrace.runtime.tables.aggregates.value_rows import ChangingValues, ValueRows
 from millrace.runtime.tables.base import KeyedTableOperator, TableConfig
 from millrace.runtime.tables.state import KeyedMap
 from millrace.runtime.tables.stored_calls import StoredCalls

@@ -6,17 +6,14 @@ A count may be negative: the value was retracted before it was added.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import reduce
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from millrace.relational.functions.aggregates.registry import Extremum, Folding, Slot
 from millrace.relational.rex import Rex
 from millrace.relational.rows import record_batch
 from millrace.runtime.rows.expiry import Expiry, expiry_of_copy
+from millrace.runtime.rows.hashes import Flags
 from millrace.runtime.state.column_deltas import Changes, Form
 from millrace.runtime.tables.aggregates.batch import Batch
 from millrace.runtime.tables.aggregates.distinct import Changed, DistinctInColumns, at_groups, crossings
@@ -24,15 +21,11 @@ from millrace.runtime.tables.columns.batch_bytes import types_as_bytes, types_of
 from millrace.runtime.tables.columns.key_hashes import key_hashes
 from millrace.runtime.tables.columns.keys import (
     Ids,
-    Key,
     group_ids,
-    hashable_values,
     key_columns,
     key_tuples,
     rows_at,
 )
-from millrace.runtime.tables.columns.merging import merged
-from millrace.runtime.tables.columns.reduction import reduce_columns
 from millrace.runtime.tables.counted_rows import CountedRows, Entry
 from millrace.runtime.tables.indexed_rows import at_positions
 
@@ -61,6 +54,26 @@ class ValueRows(CountedRows):
         self._values = values
         self._bare = bare
         self._made_of = (types_as_bytes(keys), types_as_bytes(values), counts, bare)
+        self.began = 0
+        """how often other rows may have taken the place of those before: the state was restored, or went back"""
+
+    def exist(self, columns: Sequence[pa.Array], length: int) -> Flags:
+        """Which of these rows exist with a first count above 0, as numpy Booleans.
+
+        :param columns: key and value columns.
+        """
+        owners, numbers = self.find(self.hashes(columns, length), at_positions(columns))
+        found = np.zeros(length, bool)
+        found[owners] = self.slots(numbers)[0].to_numpy() > 0
+        return found
+
+    def apply(self, changes: Changes) -> None:
+        super().apply(changes)
+        self.began += 1
+
+    def retain(self, wanted: Flags) -> None:
+        super().retain(wanted)
+        self.began += not wanted.any()  # as it is when another version on disk counts
 
     def change(self, columns: Sequence[pa.Array], by: Sequence[Ids]) -> tuple[list[Ids], list[Ids]]:
         """Add to the counts of rows; a row whose counts are all 0 is removed.
@@ -122,8 +135,6 @@ class ValueRows(CountedRows):
         return found
 
 
-Value = Any
-"""a value of an aggregate, in the form of Arrow"""
 MakeRows = Callable[[Sequence[pa.DataType], int, bool], ValueRows]
 """(types of a value's columns, number of counts, whether one count is stored by itself) -> the table of a state"""
 
@@ -147,7 +158,7 @@ class ChangingValues(DistinctInColumns):
     def seen(self, batch: Batch, groups: Sequence[pa.Array], count: int) -> Changed:
         args = [batch.column(arg) for arg in self.args]
         nets = [batch.signs_where(condition).to_numpy() for condition in self.filters]
-        ids, columns, nets = _netted(batch.ids, args, nets, groups)
+        ids, columns, nets = netted(batch.ids, args, nets, groups)
         before, after = self._rows.change(columns, nets)
         signs = [(new > 0).astype(np.int64) - (old > 0) for old, new in zip(before, after)]
         chosen = np.flatnonzero(np.any([each != 0 for each in signs], axis=0))
@@ -169,150 +180,7 @@ class ChangingValues(DistinctInColumns):
         self._rows.settle()
 
 
-class ColumnExtremum:
-    """MIN or MAX of rows that may be retracted: the slot of an accumulator is the smallest or largest value.
-
-    :param folding: the same call for rows that are only added.
-    :param types: the types of its argument; ``keys``: those of the key columns, the address of an accumulator.
-    :param make: makes the table of its values.
-    """
-
-    def __init__(
-        self, folding: Folding, types: Sequence[pa.DataType], keys: Sequence[pa.DataType], make: MakeRows
-    ) -> None:
-        self._keys = keys
-        self._folding = folding
-        self._rows = make(types, 1, True)
-        (self.slot,) = folding.slots
-        self.zero = None
-        self._gone: tuple[Ids, pa.Array] = (np.zeros(0, np.int64), pa.array([], types[0]))
-        """(accumulator, value) of the values that the last batch has taken back"""
-
-    @property
-    def slots(self) -> tuple[Slot, ...]:
-        return self._folding.slots
-
-    def column_result(self, slots: Sequence[pa.Array], result_type: pa.DataType) -> pa.Array:
-        """The values of many accumulators."""
-        return self._folding.column_result(slots, result_type)
-
-    def update(
-        self, ids: Ids, args: Sequence[pa.Array], signs: pa.Array, ats: Sequence[Key], slots: list[Value]
-    ) -> None:
-        """Add and retract rows.
-
-        :param ats: the address of each accumulator, its key. :param slots: the slots, changed in place.
-        """
-        groups = key_columns(ats, self._keys)
-        changed = self.contributed(ids, args, signs, groups)
-        old = pa.array(slots, self.slot.type)
-        added = reduce_columns(changed.ids, len(slots), [(changed.args[0], self.slot.reduce)])
-        (now,) = merged([old], added, self.slots)
-        slots[:] = self.corrected(now, old, np.arange(len(slots)), groups).to_pylist()
-
-    def results(self, ats: Sequence[Key], slots: Sequence[Value]) -> list[Value]:
-        """The value of each accumulator, in a form that Arrow accepts."""
-        return list(slots)
-
-    def clear(self, at: Key) -> None:
-        """Delete the values at an address."""
-        self.clear_groups(key_columns([at], self._keys), 1)
-
-    def contributed(self, ids: Ids, args: Sequence[pa.Array], signs: pa.Array, groups: Sequence[pa.Array]) -> Changed:
-        """Count values; those that exist now and have changed contribute to the slots.
-
-        :param groups: the key columns of the accumulators.
-        """
-        counts = np.flatnonzero(args[0].is_valid().to_numpy(zero_copy_only=False))
-        if len(counts) < len(ids):
-            ids, (*args, signs) = ids[counts], rows_at([*args, signs], counts)
-        ids, columns, (net,) = _netted(ids, args, [signs.to_numpy()], groups)
-        (before,), (after,) = self._rows.change(columns, [net])
-        value = columns[len(groups)]
-        gone = np.flatnonzero((after <= 0) & (before > 0))
-        self._gone = ids[gone], value.take(pa.array(gone))
-        there = np.flatnonzero(after > 0)
-        ones = pa.array(np.ones(len(there), np.int64))
-        return Changed(ids[there], [value.take(pa.array(there))], [ones])
-
-    def corrected(self, now: pa.Array, old: pa.Array, known: Ids, groups: Sequence[pa.Array]) -> pa.Array:
-        """The slots, where the best value may have been taken back.
-
-        :param now: the slots with what the last batch has added; ``old``: those before, both of the accumulators
-            ``known``.
-        :param groups: the key columns of all accumulators of the batch.
-        """
-        ids, values = self._gone
-        place = np.full(max(int(known.max(initial=0)), int(ids.max(initial=0))) + 1, -1, np.int64)
-        place[known] = np.arange(len(known))
-        at = place[ids]
-        values, at = values.filter(pa.array(at >= 0)), at[at >= 0]
-        best = old.take(pa.array(at))
-        worse = (pc.less if self.slot.reduce == "max" else pc.greater)(values, best)
-        lost = np.unique(at[~pc.fill_null(worse, False).to_numpy(zero_copy_only=False)])
-        if not len(lost):
-            return now
-        keys = rows_at(groups, known[lost])
-        owners, numbers = self._rows.of_keys(key_hashes(keys, len(lost)), at_positions(keys))
-        there = self._rows.slots(numbers)[0].to_numpy() > 0
-        (value,) = self._rows.take(numbers[there], (len(groups),))
-        (found,) = reduce_columns(owners[there], len(lost), [(value, self.slot.reduce)])
-        where = np.arange(len(now))
-        where[lost] = len(now) + np.arange(len(lost))
-        return pa.concat_arrays([now, found]).take(pa.array(where))
-
-    def each(
-        self, ids: Ids, args: Sequence[pa.Array], signs: pa.Array, groups: Sequence[pa.Array], best: list[Value]
-    ) -> list[Value]:
-        """The slot of its accumulator after each row.
-
-        :param best: the slots before.
-        """
-        better, extremum = self.slot.merge, Extremum(self.slot.reduce == "max")
-        lost = np.unique(ids[signs.to_numpy() < 0])
-        # Only where values are taken back all of them have to be known.
-        known = self._known(lost, groups)
-        values = args[0].to_pylist()
-        keys = hashable_values(args[0])
-        found = []
-        for id, value, key, sign in zip(ids.tolist(), values, keys, signs.to_pylist()):
-            if sign and value is not None:
-                counts = known.get(id)
-                if counts is None:
-                    best[id] = better(best[id], value)
-                else:
-                    entry = counts.setdefault(key, [0, value])
-                    entry[0] += sign
-                    if sign > 0 and entry[0] > 0:
-                        best[id] = better(best[id], value)
-                    elif entry[0] <= 0 < entry[0] - sign and not extremum.is_better(best[id], value):
-                        present = [each for count, each in counts.values() if count > 0]
-                        best[id] = reduce(better, present) if present else None
-            found.append(best[id])
-        self.contributed(ids, args, signs, groups)
-        return found
-
-    def _known(self, ids: Ids, groups: Sequence[pa.Array]) -> dict[int, dict[Value, list[Value]]]:
-        """Accumulator -> value as in a key -> [count, value]."""
-        keys = rows_at(groups, ids)
-        owners, numbers = self._rows.of_keys(key_hashes(keys, len(ids)), at_positions(keys))
-        (value,) = self._rows.take(numbers, (len(groups),))
-        counts = self._rows.slots(numbers)[0].to_pylist()
-        found: dict[int, dict[Value, list[Value]]] = {id: {} for id in ids.tolist()}
-        for id, key, each, count in zip(ids[owners].tolist(), hashable_values(value), value.to_pylist(), counts):
-            found[id][key] = [count, each]
-        return found
-
-    def clear_groups(self, groups: Sequence[pa.Array], count: int) -> None:
-        """Delete the values of these accumulators."""
-        self._rows.clear(groups, count)
-
-    def settle(self) -> None:
-        """The changes of the slice were emitted: rows of the state may leave memory."""
-        self._rows.settle()
-
-
-def _netted(
+def netted(
     ids: Ids, args: Sequence[pa.Array], signs: Sequence[Ids], groups: Sequence[pa.Array]
 ) -> tuple[Ids, list[pa.Array], list[Ids]]:
     """The distinct pairs of accumulator and arguments that are added or taken back in all: (accumulators, the columns
