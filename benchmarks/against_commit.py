@@ -1,7 +1,7 @@
 """Whether one machine got slower: this tree against an earlier commit, in processor time of all processes, in turn;
 and the most memory that all of them take for a job of 128 subtasks. ``executors`` is ``keyed`` on three executors of
 one core each (``local-cluster``), in flow; ``changes`` are operators on rows that are taken back, ``intervals`` are
-interval joins, both without Spark.
+interval joins and ``over`` and ``over_in_production`` OVER windows, all without Spark.
 
 Each side runs in a process of its own, on its own code and its own programs; pairs alternate, so that a machine whose
 speed changes hits both. Prints the median ratio (this tree / the commit) of each work with the 95 % interval of the
@@ -130,20 +130,15 @@ def executors(session: Any, directory: str) -> None:
 
 def changes(session: Any, directory: str) -> None:
     """Operators whose input takes rows back, by themselves: rows of ``CHANGING`` keys are replaced again and again."""
-    import numpy as np
-    import pyarrow as pa
-
     from millrace.relational import types as t
     from millrace.relational.functions.aggregates.registry import aggregate_call
     from millrace.relational.nodes import Field
     from millrace.relational.rex import Call, Ref, SortKey
-    from millrace.relational.rows import INSERT, UPDATE_AFTER, UPDATE_BEFORE, Rows, record_batch
     from millrace.runtime.tables.aggregates.group_aggregate import GroupAggregate
     from millrace.runtime.tables.base import TableConfig
     from millrace.runtime.tables.changelog import ChangelogNormalize
     from millrace.runtime.tables.joins.regular_join import RegularJoin
     from millrace.runtime.tables.ordering.rank import Rank
-    from millrace.testing import OperatorHarness
 
     kinds = (t.BigIntType(), t.BigIntType(), t.BigIntType())
     side = tuple(Field(f"f{place}", kind) for place, kind in enumerate(kinds))
@@ -158,23 +153,100 @@ def changes(session: Any, directory: str) -> None:
         (ChangelogNormalize(keys=(1,), types=kinds), 1),
     ]
 
+    for config, inputs in configs:
+        replace_rows(config, inputs)
+
+
+def replace_rows(config: Any, inputs: int = 1, **settings: Any) -> None:
+    """Rows of ``CHANGING`` keys (BIGINT, BIGINT, BIGINT) come, and are replaced again and again."""
+    import numpy as np
+    import pyarrow as pa
+
+    from millrace.relational.rows import INSERT, UPDATE_AFTER, UPDATE_BEFORE, Rows, record_batch
+    from millrace.testing import OperatorHarness
+
     def batch(keys: Any, version: Any, kind: int) -> Rows:
         columns = [pa.array(keys % (CHANGING // 10)), pa.array(keys), pa.array((keys * 7 + version) % 1_000)]
         return Rows(record_batch(columns, len(keys)), np.full(len(keys), kind, np.uint8) if kind else None)
 
-    for config, inputs in configs:
-        draw, versions = np.random.default_rng(1), np.zeros(CHANGING, np.int64)
-        with OperatorHarness(config.operator, inputs=inputs) as found:
-            for input in range(inputs):
-                for start in range(0, CHANGING, 10_000):
-                    keys = np.arange(start, start + 10_000)
-                    found.process_elements([(batch(keys, 0, INSERT), None)], input)
-            for _ in range(10):
-                keys = draw.choice(CHANGING, 10_000, False)
-                found.process_elements([(batch(keys, versions[keys], UPDATE_BEFORE), None)])
-                versions[keys] += 1
-                found.process_elements([(batch(keys, versions[keys], UPDATE_AFTER), None)])
-                found.end_epoch()
+    draw, versions = np.random.default_rng(1), np.zeros(CHANGING, np.int64)
+    with OperatorHarness(config.operator, inputs=inputs, **settings) as found:
+        for input in range(inputs):
+            for start in range(0, CHANGING, 10_000):
+                keys = np.arange(start, start + 10_000)
+                found.process_elements([(batch(keys, 0, INSERT), None)], input)
+        for _ in range(10):
+            keys = draw.choice(CHANGING, 10_000, False)
+            found.process_elements([(batch(keys, versions[keys], UPDATE_BEFORE), None)])
+            versions[keys] += 1
+            found.process_elements([(batch(keys, versions[keys], UPDATE_AFTER), None)])
+            found.end_epoch()
+
+
+def add_rows(config: Any, **settings: Any) -> None:
+    """Rows of ``CHANGING`` keys (BIGINT, BIGINT, TIMESTAMP(3)) come, a second an epoch."""
+    import numpy as np
+    import pyarrow as pa
+
+    from millrace.relational.rows import Rows, record_batch
+    from millrace.testing import OperatorHarness
+
+    draw = np.random.default_rng(1)
+    with OperatorHarness(config.operator, **settings) as found:
+        for second in range(20):
+            keys = draw.choice(CHANGING, 10_000, False)
+            times = pa.array(np.sort(draw.integers(0, 1_000, len(keys))) * 1_000 + second * 1_000_000)
+            columns = [pa.array(keys), pa.array(keys * 7 % 1_000), times.view(pa.timestamp("us"))]
+            found.process_elements([(Rows(record_batch(columns, len(keys)), None), None)])
+            found.process_watermark(second * 1_000 + 999)
+            found.end_epoch()
+
+
+def over(session: Any, directory: str) -> None:
+    """OVER windows by themselves, in memory: a SUM of the last rows in the order of time."""
+    add_rows(over_config())
+
+
+def over_in_production(session: Any, directory: str) -> None:
+    """The same with a time to live, in memory and on disk; and results that change, over replaced rows."""
+    from millrace.datastream import EmbeddedRocksDBStateBackend
+    from millrace.relational import types as t
+    from millrace.relational.functions.aggregates.registry import aggregate_call
+    from millrace.relational.nodes import Field
+    from millrace.relational.rex import AggCall, Frame, Ref, SortKey
+    from millrace.runtime.tables.over.updating_over import UpdatingOver
+
+    kind = t.BigIntType()
+    changing = UpdatingOver(
+        input=tuple(Field(f"f{place}", kind) for place in range(3)),
+        partition=(0,),
+        order=(SortKey(Ref(kind, 2)),),
+        calls=(
+            (AggCall("ROW_NUMBER", (), kind), Frame(True, None)),
+            (aggregate_call("SUM", [Ref(kind, 2)]), Frame(True, None)),
+        ),
+    )
+    for settings in ({}, {"state_backend": EmbeddedRocksDBStateBackend()}):
+        add_rows(over_config(state_ttl=86_400_000), **settings)
+        replace_rows(changing, **settings)
+
+
+def over_config(**more: Any) -> Any:
+    from millrace.relational import types as t
+    from millrace.relational.functions.aggregates.registry import aggregate_call
+    from millrace.relational.nodes import Field
+    from millrace.relational.rex import Frame, Ref, SortKey
+    from millrace.runtime.tables.over.over import Over
+
+    types = (t.BigIntType(), t.BigIntType(), t.TimestampType(3))
+    return Over(
+        input=tuple(Field(f"f{place}", each) for place, each in enumerate(types)),
+        partition=(0,),
+        order=(SortKey(Ref(types[2], 2)),),
+        calls=((aggregate_call("SUM", [Ref(types[1], 1)]), Frame(True, 3)),),
+        event_time=True,
+        **more,
+    )
 
 
 def intervals(session: Any, directory: str) -> None:
@@ -221,7 +293,10 @@ WORKS = {
     "executors": executors,
     "changes": changes,
     "intervals": intervals,
+    "over": over,
+    "over_in_production": over_in_production,
 }
+WITHOUT_SPARK = ("changes", "intervals", "over", "over_in_production")
 ON_ONE_MACHINE = [name for name in WORKS if name != "executors"]
 
 
@@ -241,7 +316,7 @@ def run_side(work: str, directory: str) -> None:
             assert len(list(found)) == 4
         print(json.dumps(cpu_seconds()), flush=True)
         return
-    session = None if work in ("executors", "changes") else local_session(2)
+    session = None if work in ("executors", *WITHOUT_SPARK) else local_session(2)
     if work == "wide":
         with PeakMemory() as memory:
             wide(session, directory)

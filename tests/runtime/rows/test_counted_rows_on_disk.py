@@ -22,10 +22,13 @@ from millrace.runtime.state.tables import ABSENT
 from millrace.runtime.tables.aggregates.value_rows import ValueRows
 from millrace.runtime.tables.columns.batch_bytes import types_as_bytes
 from millrace.runtime.tables.columns.key_hashes import key_hashes
+from millrace.runtime.tables.columns.keys import places_within
 from millrace.runtime.tables.counted_rows import CountedRows, PresentRows
 from millrace.runtime.tables.indexed_rows import at_positions
 from millrace.runtime.tables.joins.inserted_rows import IndexedRows
 from millrace.runtime.tables.ordered_rows import ArrivedRows
+from millrace.runtime.tables.over.retained_rows import Partitions
+from millrace.runtime.tables.over.updating_over import RowsWithResults
 
 __all__ = ["machine"]
 KEY_AND_TEXT = [pa.int64(), pa.string()]
@@ -241,6 +244,53 @@ class Arrived(Kind):
         return [text for _, text in placed]
 
 
+class Resulting(Kind):
+    """Rows by arrival, with results that are overwritten."""
+
+    def make(self, expiry: Expiry | None = None) -> Any:
+        return RowsWithResults(KEY_AND_TEXT, (0,), [pa.int64(), pa.string()], expiry)
+
+    def act(self, table: Any, model: Model, draw: random.Random) -> set[Hashable]:
+        keys = some_keys(draw)
+        partitions = Partitions.of([pa.array(keys, pa.int64())], len(keys))
+        owners, numbers, places = table.of_partitions(partitions)
+        there = zip(table.take(numbers, (1,))[0].to_pylist(), *(each.to_pylist() for each in table.slots(numbers)))
+        found: dict[Any, list[Any]] = {}
+        for owner, row in zip(owners.tolist(), there):
+            found.setdefault(keys[owner], []).append(row)
+        assert found == {key: model[key] for key in keys if key in model}
+        assert all(np.diff(places)[np.diff(owners) == 0] > 0)
+        gone = np.array([draw.random() < 0.3 for _ in numbers], bool)
+        changed = ~gone & np.array([draw.random() < 0.3 for _ in numbers], bool)
+        fresh = sorted(draw.choices(range(len(keys)), k=draw.randrange(4)))
+        following = np.ones(len(keys), np.int64)
+        following[owners] = places + 1
+        texts = [draw.choice("ab") for _ in fresh]
+        columns = [pa.array([keys[owner] for owner in fresh], pa.int64()), pa.array(texts, pa.string())]
+        owner_of = np.array(fresh, np.int64)
+        new = table.add(columns, following[owner_of] + places_within(owner_of))
+        written = np.concatenate([numbers[changed], new])
+        results = [(draw.choice([None, 1, 2]), draw.choice([None, "x", "yz"])) for _ in written]
+        table.write(written, columns_of(results, (pa.int64(), pa.string())) if results else [])
+        table.remove(numbers[gone])
+        given = iter(results)
+        kept: dict[Any, list[Any]] = {key: [] for key in keys}
+        stored = [(key, row) for key in keys for row in model.get(key, [])]
+        for (key, row), goes, differs in zip(stored, gone.tolist(), changed.tolist()):
+            if not goes:
+                kept[key].append((row[0], *next(given)) if differs else row)
+        for owner, text in zip(fresh, texts):
+            kept[keys[owner]].append((text, *next(given)))
+        for key, rows in kept.items():
+            store(model, key, rows)
+        if draw.random() < 0.5:
+            table.settle()
+        return set(keys)
+
+    def seen(self, entry: Any) -> Any:
+        return [(row[1], *results) for _, (row, results) in sorted(entry[1].items())]
+
+
 class Inserted(on_disk.Added):
     """Rows that are only added."""
 
@@ -248,7 +298,7 @@ class Inserted(on_disk.Added):
         return IndexedRows(KEY_AND_TEXT, (0,), expiry)
 
 
-KINDS: list[Kind] = [Counted(), Unique(), UniqueInKey(), Present(), Values(), Arrived()]
+KINDS: list[Kind] = [Counted(), Unique(), UniqueInKey(), Present(), Values(), Arrived(), Resulting()]
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: type(kind).__name__)
@@ -324,6 +374,7 @@ def test_rows_after_a_failed_epoch_are_new() -> None:
     (Counted(), {(1,): ABSENT}),
     (Counted(), {(1,): (False, {(1, "a"): (1, 1)}, [])}),
     (Present(), {(1,): ABSENT}),
+    (Resulting(), {(1,): (False, {1: ((1, "a"), (2, "x"))}, [])}),
     (Present(), {SINCE: ("seen keys", (types_as_bytes(KEY_AND_TEXT[:1]),), [])}),
 ])  # fmt: skip
 def test_changes_of_another_table_are_refused(kind: Kind, change: Any) -> None:

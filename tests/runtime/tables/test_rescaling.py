@@ -12,8 +12,8 @@ from tests.runtime.tables.table_runs import changes_of, element, harness, run, t
 
 from millrace.relational import types as t
 from millrace.relational.functions.aggregates.registry import aggregate_call
-from millrace.relational.nodes import WindowSpec
-from millrace.relational.rex import Ref, SortKey
+from millrace.relational.nodes import Field, WindowSpec
+from millrace.relational.rex import AggCall, Frame, Ref, SortKey
 from millrace.runtime.elements import Chunk
 from millrace.runtime.exchange.keys import key_group, subtask_of_group
 from millrace.runtime.state.backend import only_keys
@@ -23,6 +23,7 @@ from millrace.runtime.tables.changelog import ChangelogNormalize
 from millrace.runtime.tables.exchange import ByColumns
 from millrace.runtime.tables.ordering.deduplicate import Deduplicate
 from millrace.runtime.tables.ordering.rank import Rank
+from millrace.runtime.tables.over.updating_over import UpdatingOver
 from millrace.runtime.tables.windows.window_config import WindowAggregate
 from millrace.runtime.tables.windows.window_rank import WindowDeduplicate
 from millrace.testing import Element, EndInput
@@ -50,6 +51,12 @@ CONFIGS: dict[str, TableConfig] = {
     "deduplicate": Deduplicate(**COMMON, last=True, time=1),
     "normalize": ChangelogNormalize(**COMMON),
     "rank": Rank(partition=(0,), order=(SortKey(Ref(TYPES[2], 2)),), types=TYPES, last=2, retracts=True, number=True),
+    "over": UpdatingOver(
+        input=tuple(Field(f"f{place}", each) for place, each in enumerate(TYPES)),
+        partition=(0,),
+        order=(SortKey(Ref(TYPES[2], 2)),),
+        calls=((CALLS[0], Frame(True, 1, 1)), (AggCall("ROW_NUMBER", (), t.BigIntType()), Frame(True, None))),
+    ),
     "window": WindowDeduplicate(**COMMON, last=True, time=1, window_end=3, zoned=False),
 }
 

@@ -31,6 +31,7 @@ from millrace.runtime.tables.joins.inserted_rows import IndexedRows
 from millrace.runtime.tables.ordered_rows import ArrivedRows
 from millrace.runtime.tables.ordering.first_rows import FirstOfKey
 from millrace.runtime.tables.ordering.latest_rows import RowOfKey, SeenKeys
+from millrace.runtime.tables.over.updating_over import RowsWithResults
 
 MAX = 16
 TYPES = (pa.string(), pa.int64(), pa.int64())
@@ -122,6 +123,14 @@ def of_arrived_rows(rows: Sequence[Row]) -> ArrivedRows:
     return table
 
 
+def of_rows_with_results(rows: Sequence[Row], expiry: Expiry | None = None) -> RowsWithResults:
+    table = RowsWithResults(TYPES, (1, 0), [TYPES[2]], expiry)
+    if rows:
+        numbers = table.add(columns(rows), np.arange(len(rows)))
+        table.write(numbers, columns(rows)[2:])
+    return table
+
+
 TABLES: dict[str, Callable[[Sequence[Row]], AddedRows]] = {
     "added rows": lambda rows: added(IndexedRows(TYPES, (1, 0)), rows, (1, 0)),
     "seen values": of_seen_values,
@@ -133,6 +142,7 @@ TABLES: dict[str, Callable[[Sequence[Row]], AddedRows]] = {
     "present rows": of_present_rows,
     "counted values": of_values,
     "arrived rows": of_arrived_rows,
+    "rows with results": of_rows_with_results,
 }
 TABLES |= {
     "seen values that expire": lambda rows: of_seen_values(rows, expiry()),
@@ -140,6 +150,7 @@ TABLES |= {
     "first rows that expire": lambda rows: of_first_rows(rows, 10),
     "latest rows that expire": lambda rows: added(RowOfKey(TYPES, (0, 1), None, expiry()), one_a_key(rows), (0, 1)),
     "groups that expire": lambda rows: of_groups(rows, expiry()),
+    "rows with results that expire": lambda rows: of_rows_with_results(rows, expiry()),
 }
 
 

@@ -41,6 +41,8 @@ class CountedRows(GroupTable):
         None: all columns do.
     :param marks: the number of a row's marks (BIGINT).
     :param expiry: when rows expire, each by itself; None: never.
+    :param values: the types of values behind the marks that are overwritten in place, too, and may be NULL: for
+        subclasses, which write them.
 
     In a savepoint a key has a dict: with ``unique`` (its values) -> (row, marks ...), or just the row if there are no
     marks; else row -> (marks ...), or just the mark if there is one. With a time to live a value is (time of the row's
@@ -56,9 +58,11 @@ class CountedRows(GroupTable):
         unique: Sequence[int] | None,
         marks: int,
         expiry: Expiry | None = None,
+        values: Sequence[pa.DataType] = (),
     ) -> None:
         identity = range(len(types)) if unique is None else sorted({*key, *unique})
-        super().__init__(types, [pa.int64()] * marks, [False] * marks, expiry, identity)
+        nullable = [False] * marks + [True] * len(values)
+        super().__init__(types, [*[pa.int64()] * marks, *values], nullable, expiry, identity)
         self._key, self._unique, self._width = tuple(key), None if unique is None else tuple(unique), marks
         self._made_of = (types_as_bytes(types), self._key, self._unique, marks)
         self._codec = RowCodec(types)
@@ -71,6 +75,13 @@ class CountedRows(GroupTable):
         :param hashes: the hashes of the keys.
         :param wanted: gives the key columns, for indexes into ``hashes``; NULL equals NULL.
         """
+        return self._live(*self._of_keys_expired_too(hashes, wanted))
+
+    def of_keys_to_write(self, hashes: Hashes, wanted: Callable[[Ids], Sequence[pa.Array]]) -> tuple[Ids, Ids]:
+        """As ``of_keys``, for keys that the operator writes next: their expired rows are removed."""
+        return self._to_write(*self._of_keys_expired_too(hashes, wanted))
+
+    def _of_keys_expired_too(self, hashes: Hashes, wanted: Callable[[Ids], Sequence[pa.Array]]) -> tuple[Ids, Ids]:
         if self._disk is not None:
             self._disk.fetch(hashes)
         owners, numbers = self.find_hashes(hashes)
@@ -79,7 +90,7 @@ class CountedRows(GroupTable):
             owners, numbers = owners[same], numbers[same]
         if self._disk is not None:
             self._disk.used(numbers)
-        return self._live(owners, numbers)
+        return owners, numbers
 
     def numbers_of(self, keys: Sequence[pa.Array], length: int) -> Ids:
         """The number of each key's row, where a key has at most one; -1: it has none."""

@@ -66,10 +66,13 @@ class ExpiringRows(AddedRows):
 
     def find_to_write(self, hashes: Hashes, wanted: Callable[[Ids], Sequence[pa.Array]]) -> tuple[Ids, Ids]:
         """As ``find``, for keys that the operator may write next: their expired rows are removed."""
+        return self._to_write(*self._find_expired_too(hashes, wanted))
+
+    def _to_write(self, owners: Ids, numbers: Ids) -> tuple[Ids, Ids]:
+        """The found rows that have not expired; the others are removed."""
         if self._expiry is None:
-            return self.find(hashes, wanted)
+            return owners, numbers
         self._expiry.begin()
-        owners, numbers = self._find_expired_too(hashes, wanted)
         live = self._expiry.live(numbers)
         if live.all():
             return owners, numbers

@@ -36,6 +36,27 @@ def placed_rows(
     return config.rows_in(PLACES, form, 0, types, names)
 
 
+def oldest_removed(stored: Ids, changes: Ids, adds: Flags, count: int) -> tuple[Flags, Ids]:
+    """The outcome of changes that are applied in order, of which each removal takes the oldest one of equal rows, and
+    has no effect if there is none.
+
+    :param stored: what equal rows share, a number below ``count``, for the stored rows in the order of their arrival.
+    :param changes: the same for the changes; ``adds``: for each of them whether it adds a row, or removes one.
+    :return: (whether each stored row is removed, the indexes of the changes whose rows are left)
+    """
+    sizes = np.bincount(stored, minlength=count)
+    left, _ = counted(changes, sizes, np.where(adds, 1, -1))
+    added = np.bincount(changes[adds], minlength=count)
+    # Rows are removed in the order of their arrival, so those that arrived last are left.
+    order = np.argsort(stored, kind="stable")
+    gone = np.zeros(len(stored), bool)
+    gone[order] = places_within(stored[order]) < (sizes - np.maximum(left - added, 0))[stored[order]]
+    new = np.flatnonzero(adds)
+    order = new[np.argsort(changes[new], kind="stable")]
+    of = changes[order]
+    return gone, np.sort(order[places_within(of) >= (added - np.minimum(added, left))[of]])
+
+
 class Touched(NamedTuple):
     """The rows of all keys that have changed since ``settle``, by key and arrival."""
 
@@ -97,17 +118,11 @@ class ArrivedRows(CountedRows):
             return
         of_row, first = group_ids([columns[place] for place in self._found_by], len(adds))
         owners, numbers = self._copies(taken(columns, first, len(adds)), len(first))
-        sizes = np.bincount(owners, minlength=len(first))
-        left, _ = counted(of_row, sizes, np.where(adds, 1, -1))
-        added = np.bincount(of_row[adds], minlength=len(first))
-        # Rows are removed in the order of their arrival, so those that arrived last are left.
-        gone = numbers[places_within(owners) < (sizes - np.maximum(left - added, 0))[owners]]
+        ends, stays = oldest_removed(owners, of_row, adds, len(first))
+        gone = numbers[ends]
         self.remove(gone)
         self._end(gone)
-        new = np.flatnonzero(adds)
-        order = new[np.argsort(of_row[new], kind="stable")]
-        of = of_row[order]
-        self._add(columns, np.sort(order[places_within(of) >= (added - np.minimum(added, left))[of]]))
+        self._add(columns, stays)
 
     def _copies(self, rows: Sequence[pa.Array], length: int) -> tuple[Ids, Ids]:
         """(index of a row, number of a stored row that equals it), by index and by arrival.

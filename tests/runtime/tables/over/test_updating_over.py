@@ -8,18 +8,22 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.runtime.tables.table_runs import Change, check_table, element, few, run
+from tests.rings import examples
+from tests.runtime.tables.media import NEVER
+from tests.runtime.tables.table_runs import Change, changes_of, check_table, element, few, harness, rows_of, run
 
+from millrace.datastream.state_backend import EmbeddedRocksDBStateBackend, HashMapStateBackend
 from millrace.relational import types as t
 from millrace.relational.functions.aggregates.registry import aggregate_call
 from millrace.relational.nodes import Field
 from millrace.relational.rex import AggCall, Call, Frame, Literal, Ref, SortKey
 from millrace.relational.rows import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE
+from millrace.runtime.state.figures import ROWS_READ
 from millrace.runtime.tables.over.updating_over import UpdatingOver
 from millrace.table.udf import AggregateFunction, udaf
-from millrace.testing import EndInput, EpochEnd, ProcessingTime, Step
+from millrace.testing import EndInput, EpochEnd, ProcessingTime, Record, Step
 
 TYPES = (t.VarCharType(2), t.IntType(), t.BigIntType(), t.IntType())
 """partition, order, number, which row it is"""
@@ -249,6 +253,139 @@ def test_rows_expire() -> None:
         EndInput(),
     ]
     assert run(config, script) == [(INSERT, ("a", 1, 1, 1, 1)), (INSERT, ("a", 2, 2, 2, 2))]
+
+
+TTL = 6
+ANY_ROW = st.tuples(
+    st.sampled_from([None, "a", "b"]), st.none() | st.integers(0, 2), st.none() | st.integers(0, 1), st.integers(0, 1)
+)
+SLICES = st.lists(
+    st.tuples(
+        st.integers(0, 4),
+        st.lists(st.tuples(ANY_ROW, st.sampled_from([INSERT, INSERT, DELETE])), min_size=1, max_size=6),
+    ),
+    min_size=1,
+    max_size=5,
+)
+"""(time that passes before it in ms, changes) of each slice; rows may be equal, and those that go may not be there"""
+
+
+class Stored:
+    """A row with its result, () before it has one, and when that was written (ms)."""
+
+    def __init__(self, row: Row, arrival: int, written: int) -> None:
+        self.row, self.arrival, self.written = row, arrival, written
+        self.result: Row = ()
+
+
+class Naive:
+    """Each slice by hand: rows one after the other, then each changed partition as a whole."""
+
+    def __init__(self, name: str, frame: Frame, before: bool, ttl: int) -> None:
+        self._aggregate, self._frame, self._before, self._ttl = AGGREGATES[name][1], frame, before, ttl
+        self._stored: dict[Any, list[Stored]] = {}
+        self._arrivals = 0
+
+    def slice(self, changes: list[Any], now: int) -> list[Change]:
+        gone: dict[Any, list[Stored]] = {}
+        for row, kind in changes:
+            live = [each for each in self._stored.get(row[0], []) if not self._ttl or each.written > now - self._ttl]
+            self._stored[row[0]] = live
+            out = gone.setdefault(row[0], [])
+            if kind == INSERT:
+                self._arrivals += 1
+                live.append(Stored(row, self._arrivals, now))
+            elif (oldest := next((each for each in live if each.row == row), None)) is not None:
+                live.remove(oldest)
+                out += [oldest] if oldest.result else []
+        ends = [each for out in gone.values() for each in sorted(out, key=lambda each: each.arrival)]
+        deleted = [(DELETE, (*each.row, *each.result)) for each in ends]
+        return deleted + [change for key in gone for change in self._changed(self._stored[key], now)]
+
+    def _changed(self, live: list[Stored], now: int) -> list[Change]:
+        line = sorted(live, key=lambda each: sort_key(each.row, False))
+        named = [(*each.row[:3], place) for place, each in enumerate(line)]
+        found: list[Change] = []
+        for each, row in zip(line, named):
+            new = (self._aggregate(seen_by(row, named, self._frame, False)),)
+            if new == each.result:
+                continue
+            if each.result and self._before:
+                found.append((UPDATE_BEFORE, (*each.row, *each.result)))
+            found.append((UPDATE_AFTER if each.result else INSERT, (*each.row, *new)))
+            each.result, each.written = new, now
+        return found
+
+
+@pytest.mark.parametrize("disk", [False, True], ids=["in memory", "on disk"])
+@pytest.mark.parametrize("ttl", [0, TTL, NEVER], ids=["for ever", "expiring", "never expiring"])
+@settings(max_examples=examples(20), deadline=None)
+@given(
+    name=st.sampled_from(["sum", "min", "first", "filtered"]),
+    frame=st.sampled_from(list(FRAMES)),
+    before=st.booleans(),
+    restored=st.booleans(),
+    slices=SLICES,
+)
+def test_changes_are_those_by_hand(
+    disk: bool, ttl: int, name: str, frame: str, before: bool, restored: bool, slices: list[Any]
+) -> None:
+    """To the row and in their order: those that go come first, by arrival; then partitions in their order."""
+    config = over((AGGREGATES[name][0], FRAMES[frame]), before=before, state_ttl=ttl)
+    naive, now = Naive(name, FRAMES[frame], before, ttl), 0
+    task = harness(config, state_backend=EmbeddedRocksDBStateBackend() if disk else HashMapStateBackend()).open()
+    try:
+        for pause, changes in slices:
+            now += pause
+            task.set_processing_time(now)
+            task.process_elements([(rows_of([(kind, row)], TYPES), None) for row, kind in changes])
+            task.end_epoch()
+            found = changes_of([item.value for item in task.take_output() if isinstance(item, Record)])
+            assert found == naive.slice(changes, now)
+            if restored:
+                snapshot = task.snapshot()
+                task.close()
+                task = task.fresh().restore(snapshot).open()
+    finally:
+        task.close()
+
+
+def test_a_savepoint_has_rows_with_names_and_types() -> None:
+    """As before there were columns, so that savepoints of then are read."""
+    names = (("who", "at", "n", "id"),)
+    config = over(
+        (AGGREGATES["sum"][0], FRAMES["rows 2"]),
+        state_ttl=1_000,
+        meaning=("over",),
+        call_texts=("SUM(n)",),
+        input_columns=names,
+        input_names=names,
+    )
+    first, second = ("a", 1, 1, 1), ("a", 2, 2, 2)
+    with harness(config) as task:
+        for time, row in ((70, first), (80, second)):
+            task.set_processing_time(time)
+            task.process_element(element(row, TYPES).value)
+            task.end_epoch()
+        state = task.operator.keyed_state().full()
+    assert state["rows"] == ("TTL map", {("a",): (True, {1: (70, (first, (1,))), 2: (80, (second, (3,)))}, [])})
+    (table,) = config.state_tables()
+    assert table.names == ("who", "at", "n", "id", "SUM(n)")
+    assert table.types == ("VARCHAR(2)", "INT", "BIGINT", "INT", "BIGINT")
+
+
+def test_only_partitions_with_changes_are_read() -> None:
+    config = over((AGGREGATES["sum"][0], FRAMES["rows 2"]))
+    with harness(config, state_backend=EmbeddedRocksDBStateBackend()) as task:
+        rows = [(INSERT, (f"{number:02}", 1, 1, number)) for number in range(100)]
+        task.process_elements([(rows_of(rows, TYPES), None)])
+        task.end_epoch()
+        with task.fresh().restore(task.snapshot()).open() as again:
+            again.process_element(element(("07", 2, 5, 100), TYPES).value)
+            again.end_epoch()
+            assert changes_of(again.values) == [(INSERT, ("07", 2, 5, 100, 6))]
+            figures = again.operator.keyed_state().table("rows")._disk.figures()
+            assert figures[ROWS_READ] <= 1
 
 
 DISTANCES: dict[str, tuple[t.DataType, list[Any], int]] = {
