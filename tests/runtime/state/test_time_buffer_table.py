@@ -11,12 +11,12 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from millrace.runtime.state.time_buffer_table import FEW, TimeBufferTable
+from millrace.runtime.state.time_buffer_table import FEW, ONE_BY_ONE, TimeBufferTable
 
 KEYS = ["a", "b", ("c", 1)]
 SPAN = 128
 MOST = st.integers(1, 10)
-ELEMENTS = st.lists(st.tuples(st.sampled_from(KEYS), st.integers(-2 * SPAN, 4 * SPAN)), max_size=8)
+ELEMENTS = st.lists(st.tuples(st.sampled_from(KEYS), st.integers(-2 * SPAN, 4 * SPAN)), max_size=3 * ONE_BY_ONE)
 
 
 class Buffers(RuleBasedStateMachine):

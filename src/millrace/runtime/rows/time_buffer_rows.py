@@ -59,7 +59,7 @@ class TimeBufferRows(TimeBufferTable):
             return
         self._disk.sync()
         first = self.length
-        super()._add(keys, times, values)
+        self._number(keys, times, values)
         self._disk.appended(first)
 
     def _append(self, keys: Sequence[Any], times: Ids, values: Sequence[Any]) -> tuple[Ids, Ids, Ids]:

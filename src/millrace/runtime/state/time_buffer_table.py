@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Sequence
 from itertools import chain, repeat
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +26,10 @@ Entries = dict[Any, tuple[list[int], list[Any]]]
 
 FEW = 16
 """So many elements are not worth looking for old ones among them."""
+ONE_BY_ONE = 8
+"""Chunks of so many elements or fewer are processed one element after the other: a call of numpy costs more."""
+MOST_RECENT = 256
+"""The most elements that wait for a place in the index; so many fill a small run of it."""
 SAMPLE = 64
 """The number of elements by which the size of all is estimated."""
 OBJECT_BYTES = 160
@@ -38,6 +43,28 @@ class _Added(NamedTuple):
     times: Sequence[int]
     values: Sequence[Any]
     latest: int
+
+
+class _Recent:
+    """The newest elements, which came in chunks too small for the index."""
+
+    def __init__(self) -> None:
+        self.keys: list[Any] = []
+        self.times: list[int] = []
+        self.values: list[Any] = []
+        self._of: dict[Any, list[tuple[int, Any]]] = {}
+        """key -> (time, element) in the order of arrival"""
+
+    def add(self, keys: Sequence[Any], times: Sequence[int], values: Sequence[Any]) -> None:
+        self.keys += keys
+        self.times += times
+        self.values += values
+        for key, element in zip(keys, zip(times, values)):
+            self._of.setdefault(key, []).append(element)
+
+    def near(self, key: Any, first: int, last: int) -> list[tuple[int, Any]]:
+        """(time, element) of a key within a range of time, in the order of arrival."""
+        return [each for each in self._of.get(key, ()) if first <= each[0] <= last]
 
 
 class TimeBufferTable(Table):
@@ -68,6 +95,8 @@ class TimeBufferTable(Table):
         self._times = np.zeros(0, np.int64)
         self._values = np.zeros(0, object)
         self._index = TimeIndex()
+        self._recent = _Recent()
+        """elements that are not in the index, nor in what has a number"""
         self._checked = 0
         """number of elements when old ones were looked for last"""
         self._middle = MIN_TIMESTAMP
@@ -82,6 +111,22 @@ class TimeBufferTable(Table):
             self._add(keys, times, values)
 
     def _add(self, keys: Sequence[Any], times: Sequence[int], values: Sequence[Any]) -> None:
+        if len(keys) <= ONE_BY_ONE:
+            self._recent.add(keys, times, values)
+            if len(self._recent.keys) >= MOST_RECENT:
+                self._number_recent()
+        else:
+            self._number_recent()
+            self._number(keys, times, values)
+
+    def _number_recent(self) -> None:
+        """Give the newest elements numbers and places in the index."""
+        recent = self._recent
+        if recent.keys:
+            self._recent = _Recent()
+            self._number(recent.keys, recent.times, recent.values)
+
+    def _number(self, keys: Sequence[Any], times: Sequence[int], values: Sequence[Any]) -> None:
         self._index.add(*self._append(keys, np.array(times, np.int64), values))
 
     def _append(self, keys: Sequence[Any], times: Ids, values: Sequence[Any]) -> tuple[Ids, Ids, Ids]:
@@ -116,8 +161,10 @@ class TimeBufferTable(Table):
         """(index in ``keys``, timestamp and value of an element of this key whose timestamp is from ``times[index] +
         earlier`` to ``times[index] + later``) as three lists, by index, time and arrival: about ``most`` at a time, or
         all of one index. Until the last ones are taken the table must not change."""
-        if not keys:
+        if len(keys) <= ONE_BY_ONE:
+            yield from self._near_few(keys, times, earlier, later, most)
             return
+        self._number_recent()
         if not self.length:
             return
         codes = self._known_codes(keys)
@@ -126,6 +173,29 @@ class TimeBufferTable(Table):
         for owners, numbers in self._index.near(codes, *bounds, self._times, most):
             self._found(numbers)
             yield owners.tolist(), self._times[numbers].tolist(), self._values[numbers].tolist()
+
+    def _near_few(
+        self, keys: Sequence[Any], times: Sequence[int], earlier: int, later: int, most: int
+    ) -> Iterator[tuple[list[int], list[int], list[Any]]]:
+        """As ``near``, one after the other."""
+        owners: list[int] = []
+        found: list[tuple[int, Any]] = []
+        earlier, later = _in_bounds(earlier), _in_bounds(later)
+        for owner, (key, time) in enumerate(zip(keys, times)):
+            first, last = _in_bounds(time + earlier), _in_bounds(time + later)
+            its = self._recent.near(key, first, last)
+            numbers = self._index.of_one(self._codes_of.get(key, -1), first, last, self._times)
+            if len(numbers):
+                self._found(numbers)
+                its = [*zip(self._times[numbers].tolist(), self._values[numbers].tolist()), *its]
+            its.sort(key=itemgetter(0))
+            if owners and len(owners) + len(its) > most:
+                yield owners, *_apart(found)
+                owners, found = [], []
+            owners += repeat(owner, len(its))
+            found += its
+        if owners:
+            yield owners, *_apart(found)
 
     def _found(self, numbers: Ids) -> None:
         """These elements have been found."""
@@ -141,6 +211,7 @@ class TimeBufferTable(Table):
 
     def _remove_old(self) -> None:
         """Remove old elements if they are half of all: so each removal costs as much as what it removes."""
+        self._number_recent()
         if not self.length:
             return
         wanted = self._times[: self.length] >= self._needed
@@ -155,7 +226,8 @@ class TimeBufferTable(Table):
         """Let elements leave memory that are not needed there."""
 
     def retain(self, wanted: Any) -> None:
-        """Remove all other elements from memory; the remaining ones get new numbers, and their keys new codes."""
+        """Remove all other elements that have numbers from memory; the remaining ones get new numbers, and their keys
+        new codes."""
         kept = np.flatnonzero(wanted)
         codes, self._codes = np.unique(self._codes[kept], return_inverse=True)
         new_codes = np.zeros(len(self._keys), np.int64)
@@ -172,20 +244,25 @@ class TimeBufferTable(Table):
         self._codes_of = dict(zip(self._keys, range(len(codes))))
 
     @property
+    def _count(self) -> int:
+        return self.length + len(self._recent.keys)
+
+    @property
     def bytes_in_memory(self) -> int:
-        count = self.length
+        count = self._count
         return (OBJECT_BYTES + self._bytes_of_one()) * count
 
     def _bytes_of_one(self) -> int:
         """About the bytes of an element's content."""
-        some = self._values[: self.length : -(-self.length // SAMPLE) or 1].tolist()
+        numbered = self._values[: self.length : -(-self.length // SAMPLE) or 1].tolist()
+        some = numbered or self._recent.values[:SAMPLE]
         try:
             return len(dumps(some)) // max(len(some), 1)
         except Exception:
             return 0  # what cannot be stored is told by who stores it
 
     def figures(self) -> Figures:
-        return {ROWS: self.length, MEMORY_BYTES: self.bytes_in_memory}
+        return {ROWS: self._count, MEMORY_BYTES: self.bytes_in_memory}
 
     # -- as a table -----------------------------------------------------------------------------------------------
 
@@ -216,6 +293,7 @@ class TimeBufferTable(Table):
         self._add(keys, times, list(chain.from_iterable(values for _, values in changes.values())))
 
     def entries(self) -> dict[Any, Any]:
+        self._number_recent()
         return self._entries(self._times[: self.length] >= self._needed)
 
     def _entries(self, wanted: Any) -> Entries:
@@ -231,6 +309,7 @@ class TimeBufferTable(Table):
 
     def row(self, at: Any) -> Any:
         """The elements of a key in the order of time; None: there are none."""
+        self._number_recent()
         code = self._codes_of.get(at, -1)
         wanted = (self._codes[: self.length] == code) & (self._times[: self.length] >= self._needed)
         entry = self._entries(wanted).get(at)
@@ -238,6 +317,16 @@ class TimeBufferTable(Table):
 
     def addresses(self) -> Iterator[Any]:
         return iter(self.entries())
+
+
+def _in_bounds(time: int) -> int:
+    """The time (ms), or the first or last one that there is."""
+    return min(max(time, MIN_TIMESTAMP), MAX_WATERMARK)
+
+
+def _apart(found: list[tuple[int, Any]]) -> tuple[list[int], list[Any]]:
+    """The times and the elements."""
+    return [time for time, _ in found], [value for _, value in found]
 
 
 def shifted(times: Ids, by: int) -> Ids:

@@ -123,6 +123,26 @@ class TimeIndex:
             self._runs.append(_merged(self._runs.pop(), newer))
         return self._runs[0].numbers if self._runs else np.zeros(0, np.int64)
 
+    def of_one(self, code: int, first: int, last: int, times: Ids) -> Ids:
+        """The numbers of the rows of one key within a range of time (ms), by time and arrival.
+
+        :param code: of the key; a negative one has no rows.
+        :param times: of all rows, by number.
+        """
+        found = []
+        for run in self._runs if code >= 0 else ():
+            moments, places = run.moments, run.places
+            if moments[0] <= last and moments[-1] >= first:
+                base = code * (len(moments) + 1)
+                start = places.searchsorted(base + moments.searchsorted(first, "left"), "left")
+                end = places.searchsorted(base + moments.searchsorted(last, "right"), "left")
+                if start < end:
+                    found.append(run.numbers[start:end])
+        if len(found) < 2:
+            return found[0] if found else np.zeros(0, np.int64)
+        numbers = np.concatenate(found)
+        return numbers[times[numbers].argsort(kind="stable")]
+
     def near(self, codes: Ids, first: Ids, last: Ids, times: Ids, most: int) -> Iterator[tuple[Ids, Ids]]:
         """(index in ``codes``, number of a row of this key within the range of time), by index, time and arrival: about
         ``most`` pairs at a time, or all of one index.
