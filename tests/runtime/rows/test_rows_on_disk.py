@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from tests.rings import one_of
-from tests.runtime.state.copies import TASK, Machine, TaskCopy, Turns, whole_of
+from tests.runtime.state.copies import TASK, Machine, TaskCopy, Turns, machine_with, whole_of
 
 from millrace.relational.rows import record_batch
 from millrace.runtime.rows import expiry as expiries
@@ -253,11 +253,8 @@ def copied(model: Model) -> Model:
 @pytest.fixture(params=[0, 1_500, 1 << 20], ids=["nothing stays", "some rows stay", "all rows stay"])
 def machine(request: pytest.FixtureRequest) -> Iterator[Machine]:
     """:return: a machine whose tasks may have this much in memory, beside what has changed."""
-    found = Machine(on_disk=True)
-    assert isinstance(found.plan, OnDisk)
-    found.plan = OnDisk(found.plan.paths, request.param)
-    yield found
-    found.lose_disk()
+    with machine_with(request.param) as found:
+        yield found
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: type(kind).__name__)
@@ -417,11 +414,8 @@ class World:
 @pytest.fixture(params=[None, 0, 1_500], ids=["memory", "nothing stays", "some rows stay"])
 def any_machine(request: pytest.FixtureRequest) -> Iterator[Machine]:
     """:return: a machine whose tasks have their rows in memory, or on disk."""
-    found = Machine(on_disk=request.param is not None)
-    if isinstance(found.plan, OnDisk):
-        found.plan = OnDisk(found.plan.paths, request.param)
-    yield found
-    found.lose_disk()
+    with machine_with(request.param) as found:
+        yield found
 
 
 @pytest.mark.parametrize("kind", EXPIRING, ids=lambda kind: type(kind).__name__)

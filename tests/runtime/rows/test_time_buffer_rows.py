@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.runtime.state.copies import TASK, Machine, TaskCopy, Turns, whole_of
+from tests.rings import one_of
+from tests.runtime.state.copies import TASK, Machine, TaskCopy, Turns, machine_with, whole_of
 
 from millrace.common.types import Row
 from millrace.runtime.rows.time_buffer_rows import TimeBufferRows
@@ -87,14 +88,11 @@ def content(backend: KeyedStateBackend, model: Model) -> dict[Any, list[tuple[in
 @pytest.fixture(params=[0, 3_000, 1 << 20], ids=["nothing stays", "some stay", "all stay"])
 def machine(request: pytest.FixtureRequest) -> Iterator[Machine]:
     """:return: a machine whose tasks may have this much in memory, beside what has changed."""
-    found = Machine(on_disk=True)
-    assert isinstance(found.plan, OnDisk)
-    found.plan = OnDisk(found.plan.paths, request.param)
-    yield found
-    found.lose_disk()
+    with machine_with(request.param) as found:
+        yield found
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", one_of(range(4)))
 def test_copies_go_on_fail_and_are_killed(machine: Machine, seed: int) -> None:
     draw, model = random.Random(seed), Model([], 0)
     turns: Turns[Copy] = Turns(machine, Copy)

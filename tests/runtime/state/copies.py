@@ -132,6 +132,16 @@ class Machine:
             shutil.rmtree(self._directory, ignore_errors=True)
 
 
+@contextmanager
+def machine_with(memory: int | None) -> Iterator[Machine]:
+    """A machine whose tasks may have this much in memory, beside what has changed (bytes); None: they have no disk."""
+    found = Machine(on_disk=memory is not None)
+    if isinstance(found.plan, OnDisk) and memory is not None:
+        found.plan = OnDisk(found.plan.paths, memory)
+    yield found
+    found.lose_disk()
+
+
 def whole_of(backend: Any) -> dict[str, Any]:
     """The whole state of a backend as one: name -> (kind, entries)."""
     found: dict[str, Any] = {}

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from tests.runtime.state.copies import TASK, Machine, TaskCopy, Turns, whole_of
+from tests.rings import one_of
+from tests.runtime.state.copies import TASK, Machine, TaskCopy, Turns, machine_with, whole_of
 
 from millrace.runtime.exchange.keys import groups_of, key_group
 from millrace.runtime.rows import row_runs, run_file
 from millrace.runtime.state.backend import KeyedStateBackend
 from millrace.runtime.state.column_deltas import divided, table_of
-from millrace.runtime.state.disk.plan import OnDisk
 from millrace.runtime.state.tables import ABSENT
 from millrace.runtime.state.working import WorkingState
 from millrace.runtime.storage import NO_PAST
@@ -184,14 +184,11 @@ class NearCopy(TaskCopy):
 @pytest.fixture(params=[None, 0, 1_500, 1 << 20], ids=["in memory", "nothing stays", "some rows stay", "all rows stay"])
 def machine(request: pytest.FixtureRequest) -> Iterator[Machine]:
     """:return: a machine whose tasks may have this much in memory, beside what has changed."""
-    found = Machine(on_disk=request.param is not None)
-    if isinstance(found.plan, OnDisk):
-        found.plan = OnDisk(found.plan.paths, request.param)
-    yield found
-    found.lose_disk()
+    with machine_with(request.param) as found:
+        yield found
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", one_of(range(3)))
 def test_copies_go_on_fail_and_are_killed(machine: Machine, seed: int) -> None:
     draw, model, before = random.Random(seed), Model(), Model()
     turns: Turns[NearCopy] = Turns(machine, NearCopy)

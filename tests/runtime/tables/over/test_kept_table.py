@@ -11,14 +11,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from tests.rings import one_of
-from tests.runtime.state.copies import TASK, Machine, TaskCopy, Turns, whole_of
+from tests.runtime.state.copies import TASK, Machine, TaskCopy, Turns, machine_with, whole_of
 
 from millrace.runtime.exchange.keys import groups_of, key_group
 from millrace.runtime.rows import row_runs, run_file
 from millrace.runtime.rows.expiry import Expiry, SliceClock
 from millrace.runtime.state.backend import KeyedStateBackend
 from millrace.runtime.state.column_deltas import by_address, divided, table_of
-from millrace.runtime.state.disk.plan import OnDisk
 from millrace.runtime.state.tables import MapTable
 from millrace.runtime.state.working import WorkingState
 from millrace.runtime.storage import NO_PAST
@@ -223,11 +222,8 @@ def copies(case: Case) -> Callable[[WorkingState], KeptCopy]:
 @pytest.fixture(params=[None, 0, 1_500, 1 << 20], ids=["in memory", "nothing stays", "some rows stay", "all rows stay"])
 def machine(request: pytest.FixtureRequest) -> Iterator[Machine]:
     """:return: a machine whose tasks may have this much in memory, beside what has changed."""
-    found = Machine(on_disk=request.param is not None)
-    if isinstance(found.plan, OnDisk):
-        found.plan = OnDisk(found.plan.paths, request.param)
-    yield found
-    found.lose_disk()
+    with machine_with(request.param) as found:
+        yield found
 
 
 @of_cases

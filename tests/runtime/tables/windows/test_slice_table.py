@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from tests.rings import one_of
-from tests.runtime.state.copies import TASK, Machine, TaskCopy, Turns
+from tests.runtime.state.copies import TASK, Machine, TaskCopy, Turns, machine_with
 
 from millrace.relational.functions.aggregates.registry import Slot, choosing, counting
 from millrace.runtime.exchange.keys import groups_of, key_group
@@ -144,11 +144,8 @@ class SlicesCopy(TaskCopy):
 @pytest.fixture(params=[None, 0, 1_500, 1 << 20], ids=["in memory", "nothing stays", "some rows stay", "all rows stay"])
 def machine(request: pytest.FixtureRequest) -> Iterator[Machine]:
     """:return: a machine whose tasks may have this much in memory, beside what has changed."""
-    found = Machine(on_disk=request.param is not None)
-    if isinstance(found.plan, OnDisk):
-        found.plan = OnDisk(found.plan.paths, request.param)
-    yield found
-    found.lose_disk()
+    with machine_with(request.param) as found:
+        yield found
 
 
 @pytest.mark.parametrize("seed", one_of(range(4)))
