@@ -44,6 +44,11 @@ def test_normalize_on_disk() -> None:
     check_table(ChangelogNormalize(keys=(0,), types=TYPES), [*script, EndInput()], [("a", 2)], disk=True)
 
 
+def test_the_first_row_on_disk_deletes_an_unknown_key() -> None:
+    script = [element(("a", None), TYPES, DELETE), EpochEnd(), element(("b", 1), TYPES, UPDATE_AFTER), EndInput()]
+    check_table(ChangelogNormalize(keys=(0,), types=TYPES), script, [("b", 1)], disk=True)
+
+
 def test_a_deletion_brings_the_whole_row() -> None:
     script = [element(("a", 1), TYPES, UPDATE_AFTER), EpochEnd(), element(("a", None), TYPES, DELETE), EndInput()]
     found = run(ChangelogNormalize(keys=(0,), types=TYPES), script)

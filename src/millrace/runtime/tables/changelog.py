@@ -88,7 +88,8 @@ class ChangelogNormalizeOperator(KeyedTableOperator[ChangelogNormalize]):
             self._emit_every(rows, found)
             self._table.settle()
             return
-        fresh = (found.before < 0) | ~self._table.are_new(found.before)
+        fresh = found.before < 0
+        fresh[~fresh] = ~self._table.are_new(found.before[~fresh])
         keys = rows_at([columns[place] for place in self.config.keys], found.first[fresh])
         self._touched.append((keys, found.before[fresh]))
         if self.config.repeated:
