@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from millrace.runtime.tables.columns.keys import Ids
+from millrace.runtime.tables.columns.ranges import begins
 
 Hashes32: TypeAlias = "np.ndarray[Any, np.dtype[np.uint32]]"
 Flags: TypeAlias = "np.ndarray[Any, np.dtype[np.bool_]]"
@@ -82,8 +83,7 @@ class HashSet:
 def distinct(hashes: Hashes32) -> Hashes32:
     """The distinct hashes in ascending order."""
     ordered = np.sort(hashes)
-    new = np.ones(len(ordered), bool)
-    new[1:] = ordered[1:] != ordered[:-1]
+    new = begins(ordered)
     return ordered if new.all() else ordered[new]
 
 

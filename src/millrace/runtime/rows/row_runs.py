@@ -22,6 +22,7 @@ from millrace.runtime.rows.run_file import Part, Run, RunWriter, joined, write_r
 from millrace.runtime.state import figures as names
 from millrace.runtime.state.figures import Figures
 from millrace.runtime.tables.columns.keys import Ids
+from millrace.runtime.tables.columns.ranges import begins
 from millrace.util.system import is_alive, no_room
 
 TOGETHER = 4
@@ -335,10 +336,7 @@ def _newest(taken: Sequence[tuple[int, Part]], oldest: bool) -> Part:
         ages = np.repeat([age for age, _ in taken], [len(part.ids) for _, part in taken])
         rows = row_ids(whole.ids)
         order = np.lexsort((-ages, rows, whole.hashes))
-        ordered = rows[order]
-        first = np.ones(len(order), bool)
-        first[1:] = ordered[1:] != ordered[:-1]
-        whole = whole.take(order[first])
+        whole = whole.take(order[begins(rows[order])])
     return whole.where(whole.ids >= 0) if oldest else whole
 
 

@@ -331,6 +331,5 @@ def _apart(found: list[tuple[int, Any]]) -> tuple[list[int], list[Any]]:
 
 def shifted(times: Ids, by: int) -> Ids:
     """The times moved by some milliseconds, but not beyond the first and the last one that there are."""
-    if by < 0:
-        return np.maximum(times, MIN_TIMESTAMP - max(by, MIN_TIMESTAMP)) + max(by, MIN_TIMESTAMP)
-    return np.minimum(times, MAX_WATERMARK - min(by, MAX_WATERMARK)) + min(by, MAX_WATERMARK)
+    by = _in_bounds(by)
+    return (np.maximum(times, MIN_TIMESTAMP - by) if by < 0 else np.minimum(times, MAX_WATERMARK - by)) + by

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from millrace.runtime.tables.columns.ranges import Ids, ranges
+from millrace.runtime.tables.columns.ranges import Ids, begins, ranges
 
 SMALL = 256
 """A run of so many rows or fewer is merged with the next one, however few that has: looking into a run costs more than
@@ -49,7 +49,7 @@ def _sorted(numbers: Ids, codes: Ids, times: Ids) -> _Run:
     """A run of rows that are given in the order of their arrival."""
     by_time = times.argsort(kind="stable")
     moments = times[by_time]
-    first = _first_ones(moments)
+    first = begins(moments)
     at = first.cumsum() - 1
     moments = moments[first]
     places = codes[by_time] * (len(moments) + 1) + at
@@ -57,17 +57,10 @@ def _sorted(numbers: Ids, codes: Ids, times: Ids) -> _Run:
     return _Run(moments, places[order], numbers[by_time[order]])
 
 
-def _first_ones(ascending: Ids) -> Any:
-    """For each number whether it differs from the one before it, as numpy Booleans."""
-    first = np.ones(len(ascending), bool)
-    np.not_equal(ascending[1:], ascending[:-1], out=first[1:])
-    return first
-
-
 def _merged(older: _Run, newer: _Run) -> _Run:
     moments = np.concatenate([older.moments, newer.moments])
     moments.sort(kind="stable")
-    moments = moments[_first_ones(moments)]
+    moments = moments[begins(moments)]
     places = np.concatenate([older.among(moments), newer.among(moments)])
     # Both parts are sorted, which a stable sort makes use of; rows of the same time stay in the order of arrival.
     order = places.argsort(kind="stable")

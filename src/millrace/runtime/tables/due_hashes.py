@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from millrace.runtime.exchange.keys import Hashes
-from millrace.runtime.rows.hashes import Flags
 from millrace.runtime.tables.columns.keys import Ids
+from millrace.runtime.tables.columns.ranges import begins
 
 MANY = 65_536
 """The number of times added since hashes were last made distinct from which on that is worth it."""
@@ -63,8 +63,9 @@ class DueHashes:
             if count < len(times):
                 left.append((times[count:], hashes[count:]) if count else (times, hashes))
         self._runs = left
-        found = np.sort(np.concatenate(taken))  # np.unique takes several times as long
-        return found[_begins(found)]
+        ordered = np.sort(np.concatenate(taken))  # np.unique takes several times as long
+        found: Hashes = ordered[begins(ordered)]
+        return found
 
     def next_time(self) -> int | None:
         """The earliest time (ms); None: there is none."""
@@ -75,12 +76,5 @@ def _earliest(times: Ids, hashes: Hashes) -> tuple[Ids, Hashes]:
     """(the earliest time of each hash, the distinct hashes)."""
     order = np.lexsort((times, hashes))
     ordered = hashes[order]
-    first = _begins(ordered)
+    first = begins(ordered)
     return times[order[first]], ordered[first]
-
-
-def _begins(ordered: Hashes) -> Flags:
-    """Where another hash begins, as numpy Booleans."""
-    new = np.ones(len(ordered), bool)
-    new[1:] = ordered[1:] != ordered[:-1]
-    return new

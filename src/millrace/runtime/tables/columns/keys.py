@@ -14,8 +14,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from millrace.runtime.tables.columns.ranges import Ids as Ids
+
 Key = tuple[Any, ...]
-Ids = np.ndarray[Any, np.dtype[np.int64]]
 
 _NAN = "NaN"
 """stands for NaN, which does not equal itself; no column of numbers contains a text"""

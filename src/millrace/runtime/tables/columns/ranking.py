@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from millrace.relational.functions.evaluate import Evaluator
 from millrace.relational.rex import SortKey
 from millrace.runtime.tables.columns.keys import Ids, group_ids
+from millrace.runtime.tables.columns.ranges import begins
 
 ROW_NUMBER, RANK, DENSE_RANK = "ROW_NUMBER", "RANK", "DENSE_RANK"
 
@@ -29,14 +30,11 @@ def ranked(owners: Ids, order: Sequence[SortKey], evaluator: Evaluator, function
     ordered = owners[sorted_rows]
     count = len(ordered)
     place = np.arange(count)
-    begins = np.ones(count, bool)
-    begins[1:] = ordered[1:] != ordered[:-1]
-    start = np.maximum.accumulate(np.where(begins, place, 0)) if count else place
+    start = np.maximum.accumulate(np.where(begins(ordered), place, 0)) if count else place
     if function == ROW_NUMBER:
         return sorted_rows, place - start + 1
     ties = group_ids([pa.array(owners), *values], count)[0][sorted_rows]
-    differs = np.ones(count, bool)
-    differs[1:] = ties[1:] != ties[:-1]
+    differs = begins(ties)
     if function == RANK:
         first = np.maximum.accumulate(np.where(differs, place, 0)) if count else place
         return sorted_rows, first - start + 1

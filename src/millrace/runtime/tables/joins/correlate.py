@@ -16,7 +16,7 @@ from millrace.relational.rows import Rows
 from millrace.relational.types import ArrayType, DataType, MapType, MultisetType, RowType
 from millrace.runtime.functions.evaluator import FunctionEvaluator, made_rows
 from millrace.runtime.tables.base import TableConfig, TableOperator
-from millrace.runtime.tables.columns.keys import Ids
+from millrace.runtime.tables.columns.keys import Ids, places_within
 from millrace.runtime.tables.columns.matching import side_by_side, with_missing
 from millrace.runtime.tables.joins.join_config import holds
 
@@ -91,19 +91,10 @@ def unnest(column: pa.Array, data_type: DataType, ordinality: bool) -> tuple[Ids
         parents, elements = parents[repeated], entries.take(pa.array(repeated))
     columns = elements.flatten() if _has_columns(data_type) else [elements]
     if ordinality:
-        columns.append(pa.array(_places(parents), pa.int32()))
+        columns.append(pa.array(places_within(parents) + 1, pa.int32()))
     return parents, columns
 
 
 def _has_columns(data_type: DataType) -> bool:
     """Whether an element has several columns: a row, or key and value of a map."""
     return isinstance(data_type, MapType) or isinstance(getattr(data_type, "element_type", None), RowType)
-
-
-def _places(parents: Ids) -> Ids:
-    """Counts from 1 within runs of equal neighbours."""
-    first = np.ones(len(parents), bool)
-    first[1:] = parents[1:] != parents[:-1]
-    starts = np.flatnonzero(first)
-    sizes = np.diff(np.append(starts, len(parents)))
-    return np.arange(1, len(parents) + 1) - np.repeat(starts, sizes)

@@ -13,6 +13,7 @@ import pyarrow as pa
 from millrace.relational.functions.evaluate import Evaluator
 from millrace.relational.rex import Distance, Frame, SortKey
 from millrace.runtime.tables.columns.keys import Ids, group_ids
+from millrace.runtime.tables.columns.ranges import begins
 from millrace.runtime.tables.columns.ranking import sort_rows
 from millrace.runtime.tables.over.over_frames import Bounds, Line
 
@@ -82,10 +83,8 @@ def whole_line(owners: Ids, order: Sequence[SortKey], evaluator: Evaluator) -> t
     rows = sort_rows(owners, columns, order)
     count = len(rows)
     peers = group_ids([pa.array(owners), *columns], count)[0][rows]
-    differs = np.ones(count, np.int64)
-    differs[1:] = peers[1:] != peers[:-1]
     values, unit = (None, 1) if len(columns) != 1 else _measured(columns[0].take(pa.array(rows)), order[0].descending)
-    return rows, WholeLine(owners[rows], np.cumsum(differs), np.arange(count), True, values, unit)
+    return rows, WholeLine(owners[rows], np.cumsum(begins(peers)), np.arange(count), True, values, unit)
 
 
 def _measured(column: pa.Array, descending: bool) -> tuple[Any, int]:
