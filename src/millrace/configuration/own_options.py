@@ -169,7 +169,7 @@ STATE_DIRECTORY = _own(
 STATE_ROWS_MEMORY = _own(
     ConfigOptions.key("millrace.state.rows.memory").memory_type().default_value(ROWS_MEMORY),
     "datastream.stream_execution_environment",
-    "how many bytes of SQL's rows a process has in memory if its state is on disk",
+    "how many bytes of rows of SQL and interval joins a process has in memory if its state is on disk",
 )
 """The bytes of rows that all tasks of a process have in memory if the state is on disk, beside those that have changed
 in the epoch. The rows that were not used for the longest time leave it."""
