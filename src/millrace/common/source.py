@@ -122,6 +122,9 @@ class ReaderOutput(ABC, Generic[T]):
         """The output for the elements of one split, which has a watermark generator of its own; the same one for the
         same name until it is released. The reader's watermark is the lowest of all splits that have an output and are
         not idle.
+
+        Elements that an epoch has no time for are saved with their split. Without outputs of their own, those of a
+        reader with several splits can't be, so all elements of a poll are emitted in one epoch.
         """
         return self
 

@@ -30,12 +30,14 @@ class Queues:
             connection.channel().queue_delete(name)
 
     def write(self, name: str, values: Sequence[str], ids: bool = True, **properties: Any) -> None:
+        """:raises pika.exceptions.UnroutableError: there is no such queue: without ``mandatory`` a server says that it
+        has the message, and drops it."""
         with self._connection() as connection:
             channel = connection.channel()
             channel.confirm_delivery()
             for value in values:
                 known = pika.BasicProperties(correlation_id=f"id of {value}" if ids else None, **properties)
-                channel.basic_publish("", name, value.encode(), known)
+                channel.basic_publish("", name, value.encode(), known, mandatory=True)
 
     def read(self, name: str) -> list[str]:
         """All that is there; it stays there."""

@@ -282,6 +282,19 @@ def hand_on(given: ReaderItem, times: SplitTimes, now: int) -> None:
         times.mark(given.content)
 
 
+def belongs_nowhere(given: ReaderItem, unfinished: Sequence[Any]) -> bool:
+    """Whether an item has elements of which nobody knows the split. With another parallelism another subtask could
+    emit them, at the same time as later elements of that split.
+
+    :param unfinished: the splits that the reader has.
+    """
+    if not given.elements or not unfinished:
+        return False
+    if given.split is None:
+        return len(unfinished) > 1 or not has_id(unfinished[0])
+    return not all(map(has_id, unfinished))
+
+
 def by_splits(items: tuple[ReaderItem, ...], unfinished: list[str]) -> Iterator[tuple[str | None, ReaderItem]]:
     """A reader's remaining output, each item with the id of the split that it goes with, for restoring with another
     parallelism. Items of no split go with the first unfinished one, which a reader of one split after the other is
@@ -321,6 +334,10 @@ class Budget:
         """whether a piece was emitted: one always is, however little time there is"""
         millis = self._limits.millis
         self._until = None if millis is None or self._limits.at_first_piece else clock() + millis
+
+    def without_end(self) -> Budget:
+        """Of the same epoch, without its limits: only the receivers need room."""
+        return Budget(ReadingLimits(room=self._limits.room), self._clock, False)
 
     @property
     def stays(self) -> bool:
@@ -572,8 +589,11 @@ class SourceOperator(ReadingOperator):
             live.reader.end_epoch(live.output, epoch)
             self._at_end = order.stop
         live.output.end_all()
+        splits = () if self._at_end else tuple(live.reader.snapshot_state(epoch))
         if not self._paused:
             yield from self._hand_on(budget)
+            if any(belongs_nowhere(given, splits) for given in self._kept.items):
+                yield from self._hand_on(budget.without_end())
         if self._kept:
             self._kept.add(ReaderItem(Kind.REQUESTS, None, live.said()))
         else:
@@ -581,7 +601,6 @@ class SourceOperator(ReadingOperator):
         if self._at_end and not self._kept:
             self._end(*self._take_unsent())
         else:
-            splits = () if self._at_end else tuple(live.reader.snapshot_state(epoch))
             more = bool(self._kept) or not (dry or self._paused)
             times = self._times
             self._report = SourceReport(splits, False, times.watermark, times.idle, *self._take_unsent(), more=more)
