@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,8 @@ LONGEST = 4
 """The most epochs that something takes to be made."""
 RUNS = 1_000_000
 """Runs of tasks have lower numbers."""
+NOT_MADE = (DiskError, WorkerDied, MissingFileError)
+"""What may come of making something but a violation: its disk fails, it dies, its files are no longer needed."""
 
 
 class MergerDiedError(Exception):
@@ -105,7 +108,8 @@ class Merging:
         waiting, self._waiting = self._waiting, []
         self._world.note(f"the process dies that makes {waiting[0].what}")
         if late:
-            self._run(waiting[0], orphan=False)
+            with suppress(*NOT_MADE):
+                self._run(waiting[0], orphan=False)
         for work in waiting:
             work.future.set_exception(MergerDiedError("it has ended"))
 
@@ -113,7 +117,7 @@ class Merging:
         self._waiting.remove(work)
         try:
             made = self._run(work, orphan)
-        except (DiskError, WorkerDied, MissingFileError) as error:
+        except NOT_MADE as error:
             self._world.note(f"{work.what} is not made: {error}")
             work.future.set_exception(MergerDiedError(str(error)))
             return
