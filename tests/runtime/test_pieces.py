@@ -15,8 +15,10 @@ from hypothesis import strategies as st
 from millrace.common.types import Row, RowKind
 from millrace.relational.rows import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE, Rows, count, record_batch
 from millrace.runtime.elements import (
+    BRIEF_NANOSECONDS,
     FIRST_ROWS,
     INTERVAL_MS,
+    MOST_BRIEF,
     MOST_CALLED,
     PIECE_NANOSECONDS,
     Chunk,
@@ -43,7 +45,7 @@ def test_a_size_at_most_doubles_and_falls_at_once(most: int, costs: list[tuple[f
         elements = max(1, int(before * part))
         size.took(elements, nanoseconds)
         assert 1 <= size.size <= min(2 * before, most)
-        assert size.wanted <= size.size
+        assert size.wanted <= max(size.size, min(MOST_BRIEF, BRIEF_NANOSECONDS * elements // max(nanoseconds, 1)))
         if nanoseconds > max(PIECE_NANOSECONDS, 1.5 * slowest):
             assert size.size <= max(2, elements * PIECE_NANOSECONDS // nanoseconds)
             assert size.has_fallen
@@ -124,8 +126,17 @@ def test_there_is_room_for_what_was_tried_and_as_much_again() -> None:
     assert size.wanted == size.size == 5
     size = PieceSize(first=100)
     assert size.wanted == 0
-    size.took(10, 1_000)
-    assert (size.size, size.wanted) == (100, 20)
+    size.took(40, 1_000)
+    assert (size.size, size.wanted) == (100, 80)
+
+
+@pytest.mark.parametrize(("nanoseconds", "room"), [(50_000, MOST_BRIEF), (1_000_000, 4), (5_000_000, 1), (10**9, 1)])
+def test_there_is_room_for_a_few_that_are_quick(nanoseconds: int, room: int) -> None:
+    size = piece_size(calls_for_each=True)
+    for _ in range(3):
+        size.took(1, nanoseconds)
+    assert max(size.wanted, 1) == max(room, min(size.size, 2))
+    assert piece_size(True, 5).most == 5
 
 
 def test_columns_have_room_for_what_their_pace_allows() -> None:

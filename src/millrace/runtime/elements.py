@@ -91,6 +91,10 @@ AGAIN = 64
 """After this many pieces of one slow element a larger piece is tried."""
 LONG_NANOSECONDS = 500_000_000
 """If a single element takes longer, no larger piece is tried."""
+BRIEF_NANOSECONDS = 4_000_000
+MOST_BRIEF = 64
+"""An inbox has room for up to ``MOST_BRIEF`` elements that take ``BRIEF_NANOSECONDS`` together: to give credit for each
+of them costs more than they do."""
 
 INTERVAL_MS = 200
 """Flink's ``pipeline.auto-watermark-interval``."""
@@ -226,8 +230,10 @@ class PieceSize:
     @property
     def wanted(self) -> int:
         """The number of elements that an inbox should have room for: twice the largest piece so far, or as many as the
-        pace allows."""
-        return min(self.size, max(2 * self._largest, self._pace))
+        pace allows; in any case the few that take ``BRIEF_NANOSECONDS``."""
+        each = self.each_nanoseconds
+        brief = min(BRIEF_NANOSECONDS // each, MOST_BRIEF, self.most) if each else 0
+        return max(brief, min(self.size, max(2 * self._largest, self._pace)))
 
     def took(self, elements: int, nanoseconds: int) -> None:
         """Take the duration of a piece into account. A small piece that was fast says nothing about large ones, since

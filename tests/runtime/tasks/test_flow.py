@@ -30,7 +30,7 @@ from millrace.runtime.bases.epoch_protocol import (
     flowing,
     parts_of,
 )
-from millrace.runtime.elements import Chunk, PieceSize
+from millrace.runtime.elements import MOST_BRIEF, Chunk, PieceSize
 from millrace.runtime.exchange.codec import encode
 from millrace.runtime.exchange.exchange import LostPacketError, Packet
 from millrace.runtime.exchange.flow_writer import Credit, EdgeMarks, EpochMark, FlowWriter
@@ -417,6 +417,20 @@ def test_who_takes_gives_credit() -> None:
     assert [credit.granted for credit in credits] == sorted({credit.granted for credit in credits})
     assert {(credit.edge, credit.channel, credit.target) for credit in credits} == {(INTO, 0, 0)}
     assert {credit.room for credit in credits} <= {1, 2, 3}
+
+
+def test_who_is_quick_gives_credit_for_many_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For each of them it would cost more than what it saves."""
+    monkeypatch.setattr(pieces, "MOST_CALLED", 1_024)
+    flow = task_of(job_of(three_stages), 1)
+    flow.begin(FIRST, TaskOrder(), 1)
+    flow.deliver(Credit(OUT, 0, 0, MUCH, MUCH))
+    for number in range(MOST_BRIEF):
+        flow.deliver(packet(number, number))
+        settle(flow, number * 1_000_000_000)
+    credits = [credit for credit in of_kind(flow, Credit) if credit.edge == INTO]
+    assert len(credits) <= 8
+    assert all(credit.granted <= number + 1 + MOST_BRIEF for number, credit in enumerate(credits, MOST_BRIEF))
 
 
 def test_a_blocked_edge_stops_only_the_sources_that_lead_to_it() -> None:

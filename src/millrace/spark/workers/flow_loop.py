@@ -1,10 +1,10 @@
 """The loop of an owner: one thread turns its tasks and reads its connections, as long as no step of a task takes long.
 
 A record then passes from the connection through the tasks of an owner without a change of threads. A step that takes
-long would hold up the other tasks and the connections, so a second thread looks every 20 ms whether the same step still
-runs. If it does, and waits for something, the task keeps the thread that it is on, and the loop goes on with a new one.
-A task that waits in many short steps, as one that calls a service for each record, gets a thread of its own, too. It
-returns to the loop at the end of an epoch in which no step of it was slow.
+long would hold up the other tasks and the connections, so a second thread looks every 20 to 50 ms whether the same step
+still runs. If it does, and waits for something, the task keeps the thread that it is on, and the loop goes on with a
+new one. A task that waits in many short steps, as one that calls a service for each record, gets a thread of its own,
+too. It returns to the loop at the end of an epoch in which no step of it was slow.
 """
 
 from __future__ import annotations
@@ -19,13 +19,15 @@ import time
 from collections import deque
 from collections.abc import Callable
 from time import perf_counter_ns, thread_time_ns
-from typing import Protocol
+from typing import BinaryIO, Protocol
 
 from millrace.util.threads import JobThread
 
 LOOK_SECONDS = 0.02
 """Seconds between two looks at the running step; one that is seen twice, and waits for something, is slow."""
-QUIET_LOOKS = 5
+IDLE_LOOK_SECONDS = 0.05
+"""Seconds until the next look where no step ran."""
+QUIET_LOOKS = 2
 """Looks without any step, after which there are no more until the next step."""
 LOOKS = 5
 """Looks after which also a step that only computes, or waits for a processor, is slow."""
@@ -98,25 +100,54 @@ class LoopTask(Protocol):
         """Run on the calling thread until the task is stopped or returns to the loop."""
 
 
-def take_turn(task: LoopTask) -> None:
-    """Turn a task on this thread, and note its pace."""
+def take_turn(task: LoopTask, busy_by: Callable[[], int]) -> None:
+    """Turn a task on this thread, and note its pace.
+
+    :param busy_by: how long this thread has had a processor, or has waited for one (ns).
+    """
     pace, is_measured = task.pace, task.pace.is_measured
-    busy = _busy() if is_measured else 0
+    busy = busy_by() if is_measured else 0
     began = perf_counter_ns()
     task.due = task.turn()
     ended = perf_counter_ns()
     if is_measured:
-        pace.took(began, ended, max(0, ended - began - (_busy() - busy)))
+        pace.took(began, ended, max(0, ended - began - (busy_by() - busy)))
     elif ended - began > SHORT_NANOSECONDS:
         pace.took(began, ended, 0)
 
 
-def _busy() -> int:
-    """How long this thread has had a processor and, where the system tells, has waited for one (ns)."""
-    delayed = 0
-    with contextlib.suppress(OSError, ValueError, IndexError), open("/proc/thread-self/schedstat", "rb") as file:
-        delayed = int(file.read().split()[1])
-    return thread_time_ns() + delayed
+class Delays:
+    """How long a thread has waited for a processor, where the system tells. Made, asked and closed by that thread.
+
+    The file stays open, because to open it takes ten times as long as to read it.
+    """
+
+    def __init__(self) -> None:
+        self._file: BinaryIO | None = None
+        with contextlib.suppress(OSError):
+            self._file = open("/proc/thread-self/schedstat", "rb", buffering=0)  # noqa: SIM115
+
+    def busy(self) -> int:
+        """How long the thread has had a processor, or has waited for one (ns)."""
+        delayed = 0
+        if self._file is not None:
+            with contextlib.suppress(OSError, ValueError, IndexError):
+                delayed = int(os.pread(self._file.fileno(), 128, 0).split()[1])
+        return thread_time_ns() + delayed
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file is not None:
+            self._file.close()
+
+
+def busy_alone() -> int:
+    """``Delays.busy`` of this thread, without a file that stays open: thousands of tasks may have threads."""
+    delays = Delays()
+    try:
+        return delays.busy()
+    finally:
+        delays.close()
 
 
 def _waits(thread: threading.Thread) -> bool:
@@ -196,14 +227,23 @@ class FlowLoop:
 
     def _run(self) -> None:
         try:
-            while True:
-                self._read()
-                if not self._turn_all():
-                    return
+            self._go_round().go_on()
         except BaseException as error:
             self._error = error
-        self._is_asleep = False
-        self._ended.set()
+            self._is_asleep = False
+            self._ended.set()
+
+    def _go_round(self) -> LoopTask:
+        """Read connections and turn tasks, until a task keeps this thread; returns that task."""
+        delays = Delays()
+        try:
+            while True:
+                self._read()
+                kept = self._turn_all(delays.busy)
+                if kept is not None:
+                    return kept
+        finally:
+            delays.close()
 
     def _read(self) -> None:
         """Wait for connections, calls of other threads and due times, and read what has come."""
@@ -243,34 +283,35 @@ class FlowLoop:
             task.alarm = task.due
             heapq.heappush(self._alarms, (task.due, next(self._numbers), task))
 
-    def _turn_all(self) -> bool:
-        """Turn the tasks that are ready, one after the other; returns whether this is still the thread of the loop."""
+    def _turn_all(self, busy: Callable[[], int]) -> LoopTask | None:
+        """Turn the tasks that are ready, one after the other; returns one that keeps this thread, if any.
+
+        :param busy: see ``take_turn``.
+        """
         until = perf_counter_ns() + READ_NANOSECONDS
         while self._ready:
             task = self._ready.popleft()
             task.is_ready = False
             if task.is_alone:
                 continue
-            if not self._turn(task):
-                return False
+            if not self._turn(task, busy):
+                return task
             if perf_counter_ns() > until:
                 break
-        return True
+        return None
 
-    def _turn(self, task: LoopTask) -> bool:
+    def _turn(self, task: LoopTask, busy: Callable[[], int]) -> bool:
+        """Turn a task; returns whether this is still the thread of the loop."""
         self._turns += 1
         self._turning = task
         if self._rests:
             self._rests = False
             self._active.set()
-        take_turn(task)
+        take_turn(task, busy)
         with self._lock:
-            is_lost = self._turning is not task
-            if not is_lost:
-                self._turning = None
-        if is_lost:
-            task.go_on()
-            return False
+            if self._turning is not task:
+                return False
+            self._turning = None
         if task.pace.is_slow:
             task.leave()
         elif task.due == AT_ONCE:
@@ -284,9 +325,9 @@ class FlowLoop:
     # -- the thread that looks at the running step -----------------------------------------------------------------
 
     def _watch(self) -> None:
-        seen, looks, quiet = -1, 0, 0
+        seen, looks, quiet, is_turning = -1, 0, 0, False
         while not self._ended.is_set():
-            time.sleep(LOOK_SECONDS)
+            time.sleep(LOOK_SECONDS if is_turning else IDLE_LOOK_SECONDS)
             turns, is_turning = self._turns, self._turning is not None
             looks = looks + 1 if is_turning and turns == seen else 0
             if looks:
