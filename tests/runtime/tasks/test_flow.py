@@ -182,9 +182,14 @@ def test_a_source_that_is_woken_rests_for_what_it_has_cost() -> None:
     assert lane.not_before == 0, "it has more"
     lane._rest(100)
     assert lane.not_before == 100 + COST_FACTOR * 1_000
+    lane.sent(500)
+    assert lane.not_before == 100 + COST_FACTOR * 1_500, "to send it is a part of the cost"
     lane.again_at = 10**9
     flow._wake(lane)
     assert lane.again_at == lane.not_before
+    lane.turn(200_000)
+    lane._rest(200_000)
+    assert lane.not_before == 200_000 + COST_FACTOR * 1_000, "of this time"
 
 
 # -- buffer timeouts --------------------------------------------------------------------------------------------------

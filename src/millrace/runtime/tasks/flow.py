@@ -50,8 +50,8 @@ SLICE_NANOSECONDS = 5_000_000
 """The longest slice (ns), where no buffer timeout is configured."""
 WIDE, WIDE_NANOSECONDS = 64, 100_000_000
 """With more receivers than ``WIDE`` a slice lasts at least ``WIDE_NANOSECONDS``."""
-PAUSE_NANOSECONDS = 4_000_000
-"""The longest time that new input of a source waits for more (ns)."""
+PAUSE_MS = 7
+"""The longest time that new input of a source waits for more (ms); less with a shorter buffer timeout."""
 LATE_NANOSECONDS = 250_000_000
 """How long a task continues with an epoch that has ended before it (ns); the rest is then put off."""
 BRIEF_MS = 250
@@ -136,9 +136,8 @@ class FlowTask:
         if call_soon is not None:
             for lane in self._sources.values():
                 lane.operator.on_available = partial(call_soon, partial(self._wake, lane))
-                longest = _longest(self._timeout(lane.member))
-                pause = PAUSE_NANOSECONDS if longest is None else min(longest, PAUSE_NANOSECONDS)
-                lane.operator.pause_ms = pause / _MILLISECOND
+                timeout = self._timeout(lane.member)
+                lane.operator.pause_ms = PAUSE_MS if timeout is None or timeout < 0 else min(timeout, PAUSE_MS)
         self._lanes: list[Lane] = [*self._gates.values(), *self._sources.values()]
         self._by_edge = {edge: self._gates[task.job.edges[edge].target] for edge, _ in self._inboxes}
         self._connect()
@@ -472,7 +471,10 @@ class FlowTask:
                 began = self._nanos()
                 for member in members:
                     member.fork.flush()
-                beat.ended(now, self._nanos() - began)
+                cost = self._nanos() - began
+                beat.ended(now, cost)
+                for lane in self._sources.values():
+                    lane.sent(cost)
                 ended = True
         return ended
 

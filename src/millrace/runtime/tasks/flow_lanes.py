@@ -411,7 +411,9 @@ class SourceLane(Lane):
         self.not_before = 0
         """a source that signals new input is not polled before this time (ns)"""
         self._cost = 0
-        """the cost of its turns since it last had nothing (ns)"""
+        """the cost of what it reads until it has nothing, and of sending that (ns)"""
+        self._dry_at: int | None = None
+        """when it had nothing (ns); None: it has been polled since"""
         self._least_dry = max(DRY_NANOSECONDS, DRY_BESIDE_NANOSECONDS * member.info.parallelism)
         self._most_dry = max(DRIEST_NANOSECONDS, DRIEST_BESIDE_NANOSECONDS * member.info.parallelism)
         self._dry = self._least_dry
@@ -466,6 +468,8 @@ class SourceLane(Lane):
 
     def turn(self, now: int) -> None:
         began, known, written = self._nanos(), self.member.fork.records, self._written()
+        if self._dry_at is not None:
+            self._dry_at, self._cost = None, 0
         if self._reading is not None and next(self._reading, _END) is _END:
             self._reading = None
         self._cost += self._nanos() - began
@@ -484,5 +488,11 @@ class SourceLane(Lane):
         self.again_at = now + (LONG_NANOSECONDS if self.operator.is_woken else self._dry)
         self._dry = min(2 * self._dry, self._most_dry)
         self._records = records
-        self.not_before = now + min(COST_FACTOR * self._cost, LONGEST_NANOSECONDS)
-        self._cost = 0
+        self._dry_at = now
+        self.sent(0)
+
+    def sent(self, cost: int) -> None:
+        """A slice with what it has read has ended; ``cost`` is how long that took (ns)."""
+        self._cost += cost
+        if self._dry_at is not None:
+            self.not_before = self._dry_at + min(COST_FACTOR * self._cost, LONGEST_NANOSECONDS)

@@ -18,8 +18,9 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from io import FileIO
 from time import perf_counter_ns, thread_time_ns
-from typing import BinaryIO, Protocol
+from typing import Protocol
 
 from millrace.util.threads import JobThread
 
@@ -38,8 +39,12 @@ WAITED_NANOSECONDS = 50_000_000
 SPAN_NANOSECONDS = 1_000_000_000
 READ_NANOSECONDS = 500_000
 """While tasks have work, connections are read at least this often, between two steps (ns)."""
+FRESH_NANOSECONDS = 20_000_000
+"""So long what is known of a thread's waiting for a processor is good enough for the beginning of a step (ns)."""
 AT_ONCE = 0
 """A due time that is always over."""
+_DELAYS = "/proc/thread-self/schedstat"
+"""of the calling thread; the second number is how long it has waited for a processor (ns)"""
 
 
 class Pace:
@@ -100,40 +105,59 @@ class LoopTask(Protocol):
         """Run on the calling thread until the task is stopped or returns to the loop."""
 
 
-def take_turn(task: LoopTask, busy_by: Callable[[], int]) -> None:
+def take_turn(task: LoopTask, delays: Delays) -> None:
     """Turn a task on this thread, and note its pace.
 
-    :param busy_by: how long this thread has had a processor, or has waited for one (ns).
+    :param delays: of this thread.
     """
     pace, is_measured = task.pace, task.pace.is_measured
-    busy = busy_by() if is_measured else 0
     began = perf_counter_ns()
+    busy = delays.before(began) if is_measured else 0
     task.due = task.turn()
     ended = perf_counter_ns()
-    if is_measured:
-        pace.took(began, ended, max(0, ended - began - (busy_by() - busy)))
-    elif ended - began > SHORT_NANOSECONDS:
+    if ended - began > SHORT_NANOSECONDS:
+        pace.took(began, ended, max(0, ended - began - (delays.after(ended) - busy)) if is_measured else 0)
+    elif is_measured:
         pace.took(began, ended, 0)
 
 
 class Delays:
-    """How long a thread has waited for a processor, where the system tells. Made, asked and closed by that thread.
-
-    The file stays open, because to open it takes ten times as long as to read it.
-    """
+    """How long a thread has waited for a processor, where the system tells. Used by that thread only."""
 
     def __init__(self) -> None:
-        self._file: BinaryIO | None = None
-        with contextlib.suppress(OSError):
-            self._file = open("/proc/thread-self/schedstat", "rb", buffering=0)  # noqa: SIM115
+        self._known, self._at = 0, 0
 
-    def busy(self) -> int:
+    def before(self, now: int) -> int:
+        """``after``, as it was a moment ago: a step begins.
+
+        :param now: the time (ns).
+        """
+        if now - self._at > FRESH_NANOSECONDS:
+            self._known, self._at = self._read(), now
+        return thread_time_ns() + self._known
+
+    def after(self, now: int) -> int:
         """How long the thread has had a processor, or has waited for one (ns)."""
-        delayed = 0
-        if self._file is not None:
-            with contextlib.suppress(OSError, ValueError, IndexError):
-                delayed = int(os.pread(self._file.fileno(), 128, 0).split()[1])
-        return thread_time_ns() + delayed
+        self._known, self._at = self._read(), now
+        return thread_time_ns() + self._known
+
+    def _read(self) -> int:
+        with contextlib.suppress(OSError), open(_DELAYS, "rb", buffering=0) as file:
+            return _delay(file)
+        return 0
+
+
+class LoopDelays(Delays):
+    """``Delays`` of a loop, whose file stays open: to open it takes ten times as long as to read it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._file: FileIO | None = None
+        with contextlib.suppress(OSError):
+            self._file = open(_DELAYS, "rb", buffering=0)  # noqa: SIM115
+
+    def _read(self) -> int:
+        return 0 if self._file is None else _delay(self._file)
 
     def close(self) -> None:
         """Close the file."""
@@ -141,13 +165,10 @@ class Delays:
             self._file.close()
 
 
-def busy_alone() -> int:
-    """``Delays.busy`` of this thread, without a file that stays open: thousands of tasks may have threads."""
-    delays = Delays()
-    try:
-        return delays.busy()
-    finally:
-        delays.close()
+def _delay(file: FileIO) -> int:
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        return int(os.pread(file.fileno(), 128, 0).split()[1])
+    return 0
 
 
 def _waits(thread: threading.Thread) -> bool:
@@ -235,11 +256,11 @@ class FlowLoop:
 
     def _go_round(self) -> LoopTask:
         """Read connections and turn tasks, until a task keeps this thread; returns that task."""
-        delays = Delays()
+        delays = LoopDelays()
         try:
             while True:
                 self._read()
-                kept = self._turn_all(delays.busy)
+                kept = self._turn_all(delays)
                 if kept is not None:
                     return kept
         finally:
@@ -283,31 +304,28 @@ class FlowLoop:
             task.alarm = task.due
             heapq.heappush(self._alarms, (task.due, next(self._numbers), task))
 
-    def _turn_all(self, busy: Callable[[], int]) -> LoopTask | None:
-        """Turn the tasks that are ready, one after the other; returns one that keeps this thread, if any.
-
-        :param busy: see ``take_turn``.
-        """
+    def _turn_all(self, delays: Delays) -> LoopTask | None:
+        """Turn the tasks that are ready, one after the other; returns one that keeps this thread, if any."""
         until = perf_counter_ns() + READ_NANOSECONDS
         while self._ready:
             task = self._ready.popleft()
             task.is_ready = False
             if task.is_alone:
                 continue
-            if not self._turn(task, busy):
+            if not self._turn(task, delays):
                 return task
             if perf_counter_ns() > until:
                 break
         return None
 
-    def _turn(self, task: LoopTask, busy: Callable[[], int]) -> bool:
+    def _turn(self, task: LoopTask, delays: Delays) -> bool:
         """Turn a task; returns whether this is still the thread of the loop."""
         self._turns += 1
         self._turning = task
         if self._rests:
             self._rests = False
             self._active.set()
-        take_turn(task, busy)
+        take_turn(task, delays)
         with self._lock:
             if self._turning is not task:
                 return False

@@ -23,7 +23,7 @@ from millrace.runtime.storage import SnapshotFiles
 from millrace.runtime.tasks.flow import FlowError, Frame
 from millrace.runtime.tasks.flow_worker import FlowWorker
 from millrace.spark.workers import output
-from millrace.spark.workers.flow_loop import AT_ONCE, FlowLoop, Pace, busy_alone, take_turn
+from millrace.spark.workers.flow_loop import AT_ONCE, Delays, FlowLoop, Pace, take_turn
 from millrace.spark.workers.inspection import TurnedTask
 from millrace.spark.workers.lease import Lease
 from millrace.util.threads import JobThread
@@ -245,6 +245,7 @@ class FlowTaskRunner:
         stage, partition = self.worker.task_id
         threading.current_thread().name = f"millrace-task {stage}.{partition}"
         self._has_acknowledged = False
+        delays = Delays()
         while not self._stopped and not self._lease.over:
             if self._has_acknowledged:
                 self._has_acknowledged = False
@@ -255,7 +256,7 @@ class FlowTaskRunner:
                 self.pace.start()
             if self.due != AT_ONCE:
                 self._wait()
-            take_turn(self, busy_alone)
+            take_turn(self, delays)
         self.close()
 
     def _wait(self) -> None:
