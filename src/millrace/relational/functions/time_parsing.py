@@ -38,6 +38,8 @@ _LIMITS = {
     "s": (0, 59),
 }
 _UNREADABLE = "QqYwWFec"
+KNOWN_TEXTS = 256
+"""The number of texts of each pattern whose times are remembered: rows that come together often have the same time."""
 _SAME = {"L": "M", "u": "y"}
 
 
@@ -51,6 +53,7 @@ def strict_parser(pattern: str) -> Parse:
     expression, fields = _regex(read_pattern(pattern, False), pattern, simple=False)
     compiled = re.compile(expression, re.ASCII)
 
+    @lru_cache(KNOWN_TEXTS)
     def parse(text: str) -> datetime | None:
         found = compiled.fullmatch(text)
         return None if found is None else _strict(_values(found, fields))
@@ -67,6 +70,7 @@ def simple_parser(pattern: str) -> Callable[[str], tuple[datetime, tzinfo | None
     expression, fields = _regex(read_pattern(pattern, True), pattern, simple=True)
     compiled = re.compile(expression, re.IGNORECASE | re.ASCII)
 
+    @lru_cache(KNOWN_TEXTS)
     def parse(text: str) -> tuple[datetime, tzinfo | None] | None:
         found = compiled.match(text)
         try:
