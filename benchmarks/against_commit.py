@@ -281,6 +281,40 @@ def intervals(session: Any, directory: str) -> None:
                 found.end_epoch()
 
 
+def distinct_in_windows(session: Any, directory: str) -> None:
+    """Windows with DISTINCT values by themselves: 50,000 visitors, of whom 2,000 come at a time, in six hours."""
+    import numpy as np
+    import pyarrow as pa
+
+    from millrace.relational import types as t
+    from millrace.relational.functions.aggregates.registry import aggregate_call
+    from millrace.relational.nodes import WindowSpec
+    from millrace.relational.rex import Ref
+    from millrace.relational.rows import Rows, record_batch
+    from millrace.runtime.tables.windows.window_config import WindowAggregate
+    from millrace.testing import OperatorHarness
+
+    kinds, minute = (t.BigIntType(), t.BigIntType(), t.TimestampType(3)), 60_000
+    calls = (aggregate_call("COUNT", ()), aggregate_call("COUNT", (Ref(kinds[1], 1),), distinct=True))
+    hour = 60 * minute
+    for spec in (
+        WindowSpec("TUMBLE", hour),
+        WindowSpec("HOP", hour, hour // 6),
+        WindowSpec("CUMULATE", 6 * hour, hour),
+    ):
+        draw, size, batches = np.random.default_rng(1), 2_000, 72
+        config = WindowAggregate(window=spec, time=2, zoned=False, keys=(0,), key_types=kinds[:1], calls=calls)
+        with OperatorHarness(config.operator) as found:
+            for number in range(batches):
+                begin = number * 6 * hour // batches
+                times = pa.array((begin + np.sort(draw.integers(0, minute, size))) * 1_000)
+                keys, visitors = draw.integers(0, 10, size), draw.integers(0, CHANGING, size)
+                columns = [pa.array(keys), pa.array(visitors), times.cast(pa.timestamp("us"))]
+                found.process_elements([(Rows(record_batch(columns, size)), None)])
+                found.process_watermark(begin)
+                found.end_epoch()
+
+
 CHANGING = 50_000
 EXECUTORS = "local-cluster[3,1,1024]"
 WORKS = {
@@ -295,8 +329,9 @@ WORKS = {
     "intervals": intervals,
     "over": over,
     "over_in_production": over_in_production,
+    "distinct_in_windows": distinct_in_windows,
 }
-WITHOUT_SPARK = ("changes", "intervals", "over", "over_in_production")
+WITHOUT_SPARK = ("changes", "intervals", "over", "over_in_production", "distinct_in_windows")
 ON_ONE_MACHINE = [name for name in WORKS if name != "executors"]
 
 

@@ -341,7 +341,7 @@ class OperatorPlace:
             return None
         before = StoredCalls.of(self.calls)
         check_counted(before, now[0])
-        if self.meaning == earlier_meaning_of(info):
+        if self.meaning == earlier_meaning_of(info) and before.shape == now[0].shape:
             return None
         return kept(before, *now, info.spec.config.new_calls_begin_empty)
 

@@ -17,7 +17,7 @@ FORMS = "millrace.column_tables"
 """entry points: the name of a form -> the class of its table"""
 _BY_ADDRESS = frozenset({"groups", "kept rows", "open sessions"})
 """forms whose deltas can be converted to entries by key"""
-_ONTO_COLUMNS = frozenset({"window accumulators"})
+_ONTO_COLUMNS = frozenset({"window accumulators", "window values"})
 """forms whose deltas say what is to be merged into accumulators that are in columns"""
 
 Changes = dict[Any, Any]

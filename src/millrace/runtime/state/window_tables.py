@@ -9,6 +9,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from millrace.runtime.state.address import key_of
 from millrace.runtime.state.tables import ABSENT, Table
 
 
@@ -91,11 +92,13 @@ class _ByWindow(Table):
     @staticmethod
     def only(entries: dict[Any, Any], keep: Callable[[Any], bool]) -> dict[Any, Any]:
         # Not as new windows, because another part may contain the same windows.
-        parts = ((end, {key: entry for key, entry in row.items() if keep(key)}) for end, (_, row) in entries.items())
+        parts = (
+            (end, {key: entry for key, entry in row.items() if keep(key_of(key))}) for end, (_, row) in entries.items()
+        )
         return {end: (False, row) for end, row in parts if row}
 
     def keys(self) -> Iterator[Any]:
-        return iter(dict.fromkeys(key for row in self.rows.values() for key in row))
+        return iter(dict.fromkeys(key_of(key) for row in self.rows.values() for key in row))
 
     def _is_much(self, touched: int, keys: int) -> bool:
         """Whether so many keys of a window have changed that the delta may as well contain all of them."""

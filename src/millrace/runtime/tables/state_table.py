@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from millrace.runtime.tables.stored_calls import OF_COUNTED, OF_SESSIONS, StoredCall, StoredCalls
+from millrace.runtime.tables.stored_calls import OF_COUNTED, OF_SESSIONS, OF_VALUES, StoredCall, StoredCalls
 from millrace.runtime.tables.stored_rows import NUMBERED, SIDE, StoredRows
 
 ACCUMULATORS, NESTED, VALUES = "accumulators", "nested accumulators", "values"
@@ -116,7 +116,7 @@ def _of_calls(layout: StoredCalls) -> Iterator[StateTable]:
         names, types = zip(*columns)
         yield StateTable(layout.state, form, distinct((*key[0], *names))[count:], types, *key)
     known = set[str]()
-    for call in layout.calls:
+    for call in layout.calls if layout.shape != OF_VALUES else ():  # they are by window, and shown as they are stored
         for state, counts in _values_of(call):
             if state and state not in known:
                 known.add(state)

@@ -21,8 +21,9 @@ BEGIN_EMPTY = "millrace.table.aggregate.new-begin-empty"
 """name of the option"""
 
 Accumulator = tuple[Any, ...]
-OF_SESSIONS, OF_COUNTED = "sessions", "counted windows"
-"""containers of accumulators: sessions of a key, and counted windows of a key"""
+OF_SESSIONS, OF_COUNTED, OF_VALUES = "sessions", "counted windows", "windows beside values"
+"""containers of accumulators: sessions of a key, counted windows of a key, and windows with values in rows of their
+own"""
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ class StoredCalls:
     """types of the key columns"""
     calls: tuple[StoredCall, ...] = ()
     shape: str = ""
-    """what contains the accumulators: ``OF_SESSIONS``, ``OF_COUNTED``, or nothing"""
+    """what contains the accumulators: ``OF_SESSIONS``, ``OF_COUNTED``, ``OF_VALUES``, or nothing"""
     first: int = 1
     """index of the calls' first slot; the slots before count rows"""
     rows: tuple[StoredRows, ...] = ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta, timezone
@@ -24,9 +25,10 @@ from tests.runtime.tables.table_runs import (
 
 from millrace.relational import types as t
 from millrace.relational.functions.aggregates.registry import aggregate_call
+from millrace.relational.functions.registry import call
 from millrace.relational.nodes import WindowSpec
-from millrace.relational.rex import AggCall, Ref
-from millrace.relational.rows import DELETE
+from millrace.relational.rex import AggCall, Literal, Ref
+from millrace.relational.rows import DELETE, INSERT
 from millrace.runtime.tables.windows.session_table import SessionTable
 from millrace.runtime.tables.windows.window_aggregate import WindowAggregateOperator
 from millrace.runtime.tables.windows.window_config import TimedWindows, WindowAggregate
@@ -48,6 +50,19 @@ KEPT: list[tuple[AggCall, Callable[[Sequence[Row]], Any]]] = [
     (aggregate_call("COLLECT", (NUMBER,)), lambda rows: tuple(sorted(Counter(numbers(rows)).items()))),
     (aggregate_call("MIN", (NUMBER,)), lambda rows: min(row[2] for row in rows)),
 ]
+LARGE = call(">", (NUMBER, Literal(TYPES[2], 1)))
+VALUES: list[tuple[AggCall, Callable[[Sequence[Row]], Any]]] = [
+    (aggregate_call("COUNT", (NUMBER,), distinct=True), lambda rows: len(set(numbers(rows)))),
+    (aggregate_call("SUM", (NUMBER,)), lambda rows: sum(numbers(rows))),
+    (aggregate_call("SUM", (NUMBER,), distinct=True, filter=LARGE), lambda rows: sum(large(rows)) or None),
+    (aggregate_call("MIN", (NUMBER,)), lambda rows: min(numbers(rows))),
+    (aggregate_call("COUNT", (Ref(TYPES[0], 0),), distinct=True), lambda rows: len({row[0] for row in rows} - {None})),
+]
+"""calls whose values are rows of key and value"""
+
+
+def large(rows: Sequence[Row]) -> set[int]:
+    return {number for number in numbers(rows) if number > 1}
 
 
 def numbers(rows: Sequence[Row]) -> list[int]:
@@ -143,7 +158,7 @@ ALIGNED = [
     WindowSpec("HOP", 4, 10),
     WindowSpec("CUMULATE", 12, 4),
 ]
-CALLS = pytest.mark.parametrize("calls", [MERGED, KEPT], ids=["merged", "kept"])
+CALLS = pytest.mark.parametrize("calls", [MERGED, KEPT, VALUES], ids=["merged", "kept", "values"])
 
 
 @pytest.mark.parametrize("spec", ALIGNED, ids=str)
@@ -214,6 +229,31 @@ def test_rows_that_are_taken_back(calls: Any) -> None:
     wanted = expected({("a", 0, 10): [("a", 1, 1)]}, calls)
     found = config(WindowSpec("TUMBLE", 10), calls, retracts=True)
     check_table(found, [*script, EndInput()], wanted)
+
+
+@pytest.mark.parametrize("spec", ALIGNED, ids=str)
+@few
+@given(SCRIPTS, st.randoms(use_true_random=False))
+def test_some_rows_are_taken_back(spec: WindowSpec, events: list[Any], draw: random.Random) -> None:
+    """Before or after they have come, but while all their windows are open."""
+    script: list[Any] = []
+    there: list[Row] = []
+    for event in events:
+        if isinstance(event, int):
+            continue
+        both = [(INSERT, event), (DELETE, event)]
+        gone = draw.random() < 0.5
+        script += draw.sample(both, 2) if gone else both[:1]
+        there += () if gone else (event,)
+    changes = [element((key, at(time), number), TYPES, kind) for kind, (key, time, number) in script]
+    found, _ = aligned(spec, there)
+    check_table(config(spec, VALUES, retracts=True), [*changes, EndInput()], expected(found, VALUES), disk=True)
+
+
+def test_insertions_only_are_checked() -> None:
+    rows = [element(("a", at(1), 1), TYPES), element(("a", at(1), 1), TYPES, DELETE)]
+    with pytest.raises(Exception, match="insertions only"):
+        run(config(WindowSpec("TUMBLE", 10), VALUES), rows)
 
 
 def test_rows_without_time_are_dropped() -> None:

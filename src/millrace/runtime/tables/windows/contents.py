@@ -49,6 +49,11 @@ class WindowContents(ABC):
         self.key_types = tuple(key_types)
         self.partial = partial
 
+    @property
+    @abstractmethod
+    def shares_slices(self) -> bool:
+        """Whether overlapping windows can be made of slices; several windows may then fire together."""
+
     @abstractmethod
     def add(self, rows: Rows, ends: Ids, evaluator: Evaluator) -> set[int]:
         """Add rows, each under an end; returns the distinct ends.
@@ -72,6 +77,7 @@ class WindowContents(ABC):
 class ColumnContents(WindowContents):
     """Accumulators in columns, with no Python per key; for mergeable accumulators."""
 
+    shares_slices = True
     MOST = 1_000_000
     """the approximate number of rows that are merged at once"""
 
@@ -148,6 +154,8 @@ class ColumnContents(WindowContents):
 
 class ObjectContents(WindowContents):
     """One accumulator object per key and end; calls that store values have them at ``Scoped(key, end)``."""
+
+    shares_slices = False  # the values of a key are in state that is dropped with their window
 
     def __init__(
         self,

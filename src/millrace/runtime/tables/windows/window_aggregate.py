@@ -7,6 +7,7 @@ fires merges its slices. Otherwise a row is added to every window that contains 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,17 +15,38 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from millrace.relational.rows import Rows
-from millrace.runtime.tables.aggregates.aggregating import AggregatingOperator
+from millrace.runtime.tables.aggregates.aggregating import AggregatingOperator, stored_calls
 from millrace.runtime.tables.columns.key_hashes import key_subtasks
 from millrace.runtime.tables.columns.keys import Ids
 from millrace.runtime.tables.columns.window_times import clock_times, passed
-from millrace.runtime.tables.windows.contents import Results, contents_of
+from millrace.runtime.tables.stored_calls import OF_VALUES, StoredCalls
+from millrace.runtime.tables.windows.contents import Results, WindowContents, contents_of
 from millrace.runtime.tables.windows.firing import FiringOperator
 from millrace.runtime.tables.windows.window_config import WindowAggregate, window_rows
 from millrace.runtime.tables.windows.window_table import timed
+from millrace.runtime.tables.windows.window_values import plain_calls, value_calls, value_contents, values_name
 from millrace.runtime.windows.slicing import Agenda
 
 WINDOWS = "window accumulators"
+
+
+def stored_beside_values(config: WindowAggregate) -> tuple[StoredCalls, tuple[Any, ...]] | None:
+    """As ``stored_calls``, for windows some of whose calls have their values in rows; None: no call has."""
+    values = value_calls(config)
+    found = stored_calls(config, config, WINDOWS, OF_VALUES) if values else None
+    if found is None:
+        return None
+    layout, zero = found
+    calls, zeros = list(layout.calls), list(zip(layout.places, (call.width for call in layout.calls)))
+    for number, several in enumerate(values):
+        for each in several.calls:
+            before, name = calls[each.place], values_name(number)
+            calls[each.place] = replace(
+                before, slots=(), width=0, entries="", distinct=name, filters=before.filters or ("",)
+            )
+            zeros[each.place] = (0, 0)
+    plain = [zero[start : start + width] for start, width in zeros]
+    return replace(layout, calls=tuple(calls)), (zero[0], *(each for slots in plain for each in slots))
 
 
 class WindowAggregateOperator(FiringOperator[WindowAggregate], AggregatingOperator[WindowAggregate]):
@@ -34,17 +56,25 @@ class WindowAggregateOperator(FiringOperator[WindowAggregate], AggregatingOperat
     def setup(self, context: Any, output: Any) -> None:
         super().setup(context, output)
         config = self.config
-        self.aggregate(config.calls, config.retracts, ttl=0)
-        self._contents = contents_of(self.backend, WINDOWS, self.accumulators, config)
         self._windows = config.slicing
         overlap = (config.window.slide or config.window.size) < config.window.size
-        self._sliced = overlap and self._event_time and config.attached is None and self.accumulators.mergeable
+        may_share = overlap and self._event_time and config.attached is None
+        self._contents = self._made(may_share)
+        self._sliced = may_share and self._contents.shares_slices
         self._width = len(config.keys) + (1 if config.attached is None else 2)
         """index of the first slot column of partial accumulators, which counts rows"""
         self._agenda: Agenda[int] = Agenda()
         """the ends of windows, by the time when they fire"""
         self._planned: set[int] = set()
         """the ends of windows and slices whose windows are planned, or have ended"""
+
+    def _made(self, shares_slices: bool) -> WindowContents:
+        config = self.config
+        values = value_calls(config)
+        self.aggregate(plain_calls(config, values), config.retracts, ttl=0)
+        if values:
+            return value_contents(self.backend, WINDOWS, self.accumulators, config, values, shares_slices)
+        return contents_of(self.backend, WINDOWS, self.accumulators, config)
 
     def plan(self) -> None:
         self._agenda.clear()
@@ -117,9 +147,9 @@ class WindowAggregateOperator(FiringOperator[WindowAggregate], AggregatingOperat
 
     def fire_until(self, time: int) -> None:
         due = [end for _, ends in self._agenda.due(time) for end in ends]
-        if self.accumulators.mergeable:
+        if self._contents.shares_slices:
             self._fire(due)
-        else:  # values are kept in state that is dropped with their window
+        else:
             for end in due:
                 self._fire([end])
 
