@@ -54,6 +54,11 @@ def _quoted(statement: str) -> str:
 def _tables(base: str, settings: Settings, kind: str) -> tuple[str, ...]:
     """Writes files; DDL of the tables over them."""
     write_events(base, settings, kind)
+    return tables_over_files(base, settings, kind)
+
+
+def tables_over_files(base: str, settings: Settings, kind: str) -> tuple[str, ...]:
+    """DDL of the tables over files that are there."""
     tables = [_over_files(ddl(each, settings), os.path.join(base, each), kind) for each in COLUMNS]
     side = _over_files("CREATE TABLE side (number BIGINT, word STRING) WITH ()", os.path.join(base, "side"), kind)
     return (*tables, side, BID_NOW.replace(" TEMPORARY", ""))
