@@ -20,8 +20,9 @@ from millrace.spark.tables.nodes.forms import batch_form
 from millrace.spark.tables.steps.computed import names, typed_texts, types_of
 from millrace.spark.tables.steps.context import Context
 from millrace.spark.tables.steps.grouping import call_texts, group, grouped_by
+from millrace.spark.tables.steps.partial_results import in_two_steps
 from millrace.spark.tables.steps.parts import Part, frame_of_sql, numbered
-from millrace.spark.tables.steps.sql_text import DATE_TIME, from_micros, in_two_steps, micros, zoned
+from millrace.spark.tables.steps.sql_text import DATE_TIME, from_micros, micros, zoned
 
 _START, _END, _TIME = "window_start_us", "window_end_us", "time_us"
 """columns with microseconds of local time"""
@@ -90,7 +91,7 @@ def _by_slices(timed: Part, node: n.WindowAggregate, window: Sequence[str], cont
     own_keys, keys = [f"c{key}" for key in node.keys], names(len(node.keys))
     part = part.plus({_SLICE: _floor(slice_us, node.window.offset * 1000)})
     columns = [*numbered(own_keys), f"{_SLICE} AS {_TIME}"]
-    columns += [f"{text} AS p{at}" for at, text in enumerate(steps.partial)]
+    columns += [f"{text} AS {name}" for text, name in steps.partial.items()]
     slices = part.select(columns, f"GROUP BY {', '.join([*own_keys, _SLICE])}")
     return grouped_by(_assigned(slices, node.window, keys), [*keys, *window], None, steps.merged)
 

@@ -15,6 +15,7 @@ from millrace.relational.types import DataType
 from millrace.spark.tables.steps.computed import arrow_function, compute, names
 from millrace.spark.tables.steps.context import Context
 from millrace.spark.tables.steps.finishing import FinishTask, FinishTasks, collected, collected_in_packs
+from millrace.spark.tables.steps.partial_results import from_values
 from millrace.spark.tables.steps.parts import Part, numbered
 from millrace.spark.tables.steps.spark_types import spark_schema, spark_type
 from millrace.spark.tables.steps.sql_text import GROUPING, grouping_text, native_text
@@ -37,6 +38,9 @@ def group(
     :param types: of the first columns of the input, which the calls refer to.
     """
     part, prepared, _ = call_texts(part, calls, types, context)
+    found = from_values(part, keys, calls, prepared) if sets is None else None
+    if found is not None:
+        return found
     if _loses_order(calls):
         part = part.plus({_PLACE: "monotonically_increasing_id()"})
         prepared = [replace(each, place=_PLACE) for each in prepared]

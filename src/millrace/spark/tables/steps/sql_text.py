@@ -9,8 +9,7 @@ from __future__ import annotations
 import datetime
 import decimal
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -275,74 +274,3 @@ def grouping_text(call: AggCall, grouped: bool) -> str:
         for place, column in enumerate(columns, 1)
     ]
     return _cast_argument(" + ".join(bits) or "0", call)
-
-
-# Aggregates in two steps: partial results of some rows of a group, and of those the value of the whole group. The text
-# of a call names Spark's aggregate functions only through ``Texts.call``: here that writes down the partial result, and
-# gives the function that merges such results. So what a call makes of its sums and counts is said once, where it is
-# described.
-
-_MERGED = {"count": "sum", "sum": "sum", "min": "min", "max": "max"}
-"""function of Spark -> the one that makes of partial results of the first what it gives for all of their rows"""
-_MOST_DIGITS = 28
-"""Spark's sum of DECIMALs has ten digits more, and 38 at most: of longer ones a partial sum might be NULL because it
-has too many, and merging would leave it out."""
-
-
-@dataclass(frozen=True)
-class InTwoSteps:
-    """Calls over rows, as calls over partial results."""
-
-    partial: tuple[str, ...]
-    """of the rows; these are the columns p0, p1, ... of the partial results"""
-    merged: tuple[str, ...]
-    """the value of each call, of partial results"""
-
-
-def in_two_steps(calls: Sequence[AggCall], prepared: Sequence[Texts]) -> InTwoSteps | None:
-    """The calls in two steps; None if one of them needs all rows of its group at once.
-
-    :param prepared: the expressions of each call over the rows.
-    """
-    partial: dict[str, str] = {}
-    merged = []
-    for call, texts in zip(calls, prepared, strict=True):
-        text = _merged(call, texts, partial)
-        if text is None:
-            return None
-        merged.append(text)
-    return InTwoSteps(tuple(partial), tuple(merged))
-
-
-def _merged(call: AggCall, texts: Texts, partial: dict[str, str]) -> str | None:
-    if call.distinct or any(_is_long(arg.type) for arg in call.args):
-        return None
-    try:
-        return native_text(call, _Merging(texts.args, texts.filter, partial=partial))
-    except _NeedsAllRowsError:
-        return None
-
-
-def _is_long(kind: t.DataType) -> bool:
-    return isinstance(kind, t.DecimalType) and kind.precision > _MOST_DIGITS
-
-
-class _NeedsAllRowsError(Exception):
-    """An aggregate function has no partial results."""
-
-
-class _Merging(Texts):
-    """The expressions of a call, of whose aggregate functions only partial results are there."""
-
-    partial: dict[str, str] = field(default_factory=dict)
-    """partial result -> its column; those that the calls need are added"""
-
-    def call(self, function: str) -> str:
-        name, _, rest = function.partition("(")
-        if name == "avg":
-            value = rest.removesuffix(")")
-            return f"({self.call(f'sum(CAST({value} AS DOUBLE))')} / {self.call(f'count({value})')})"
-        if name not in _MERGED:
-            raise _NeedsAllRowsError(function)
-        column = self.partial.setdefault(super().call(function), f"p{len(self.partial)}")
-        return f"{_MERGED[name]}({column})"
