@@ -83,7 +83,7 @@ def enforced(part: Part, columns: Schema, context: Context) -> Part:
     config = EnforceConstraints.of(columns, context.surroundings.configuration)
     if not config.needed:
         return part
-    if config.within:
+    if config.within or part.python is not None:
         ship = partial(context.ship, what="what a table demands of its rows")
         return part.in_python(EnforceTask(config), spark_schema(types_of(columns)), ship)
     places = {f"c{index}": column for index, column in enumerate(columns)}

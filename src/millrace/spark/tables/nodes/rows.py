@@ -5,7 +5,7 @@ from __future__ import annotations
 from millrace.relational import nodes as n
 from millrace.relational.rex import Literal
 from millrace.spark.tables.nodes.forms import batch_form
-from millrace.spark.tables.steps.computed import compute, filtered, names, order_text, typed_texts, types_of
+from millrace.spark.tables.steps.computed import compute, filtered, names, order_text, projected, typed_texts, types_of
 from millrace.spark.tables.steps.context import Context
 from millrace.spark.tables.steps.parts import NOTHING, Part, query
 from millrace.spark.tables.steps.spark_types import ddl, spark_type
@@ -14,8 +14,7 @@ from millrace.spark.tables.steps.spark_types import ddl, spark_type
 @batch_form(n.Project)
 def project(node: n.Project, inputs: list[Part], context: Context) -> Part:
     """Computed columns."""
-    computed = compute(inputs[0], node.expressions, types_of(node.input.schema), context)
-    return computed.part.select(typed_texts(computed.texts, computed.types, node.columns))
+    return projected(inputs[0], node.expressions, types_of(node.input.schema), node.columns, context)
 
 
 @batch_form(n.Expand)

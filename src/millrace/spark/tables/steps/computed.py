@@ -19,13 +19,13 @@ from pyspark.sql import types as s
 
 from millrace.relational.functions.registry import Surroundings, find_scalar
 from millrace.relational.nodes import Schema
-from millrace.relational.rex import Call, Ref, Rex, SortKey, UdfCall, conjuncts, refs, remap, walk
+from millrace.relational.rex import Call, Literal, Ref, Rex, SortKey, UdfCall, conjuncts, refs, remap, walk
 from millrace.relational.type_table import arrow_type
 from millrace.relational.types import DataType, LocalZonedTimestampType, TimestampType, TimeType
 from millrace.runtime.functions.evaluator import FunctionEvaluator
 from millrace.runtime.functions.runner import wrappers_in
 from millrace.spark.tables.steps.context import Context, PythonTask
-from millrace.spark.tables.steps.parts import Part, numbered
+from millrace.spark.tables.steps.parts import FromPython, Part, numbered
 from millrace.spark.tables.steps.spark_types import (
     as_internal,
     cast_text,
@@ -72,6 +72,20 @@ def compute(part: Part, expressions: Sequence[Rex], types: Sequence[DataType], c
     return Computed(part, [next(made) if text is None else text for text in texts], known)
 
 
+def in_python(rows: FromPython, expressions: Sequence[Rex], types: Sequence[DataType], context: Context) -> FromPython:
+    """Rows with these columns, computed in the Python function that makes the rows.
+
+    :param types: of the columns of the rows.
+    """
+    width = len(rows.schema.fields)
+    computed = [each for each in expressions if not isinstance(each, Ref)]
+    if computed:
+        task, used = columns_task(computed, types, context)
+        rows = _beside(rows, task, used, context)
+    made = iter(range(width, width + len(computed)))
+    return rows.picked([each.index if isinstance(each, Ref) else next(made) for each in expressions])
+
+
 def columns_task(
     expressions: Sequence[Rex], types: Sequence[DataType], context: Context
 ) -> tuple[ColumnsTask, Sequence[int]]:
@@ -99,9 +113,14 @@ def in_a_struct(part: Part, task: ColumnsTask, used: Sequence[int], context: Con
 def behind(part: Part, task: ColumnsTask, used: Sequence[int], context: Context) -> tuple[Part, list[str]]:
     """The rows with one more column for each expression, computed in the Python function that makes the rows, and the
     names of these columns."""
-    types = [*part.types, *map(spark_type, task.results)]
-    made = part.in_python(Beside(task, tuple(used)), numbered_schema(types), partial(context.ship, what=_WHAT))
-    return made, [f"c{index}" for index in range(len(part.types), len(types))]
+    rows = part.known_python
+    made = _beside(rows, task, used, context)
+    return Part.of_python(made), [f"c{at}" for at in range(len(rows.schema.fields), len(made.schema.fields))]
+
+
+def _beside(rows: FromPython, task: ColumnsTask, used: Sequence[int], context: Context) -> FromPython:
+    types = [*(field.dataType for field in rows.schema.fields), *map(spark_type, task.results)]
+    return rows.then(Beside(task, tuple(used)), numbered_schema(types), partial(context.ship, what=_WHAT))
 
 
 def arrow_function(function: Callable[..., Any], args: Sequence[Column], result: s.DataType, once: bool) -> Column:
@@ -169,17 +188,25 @@ class Beside:
     places: tuple[int, ...]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        waiting: deque[pa.RecordBatch] = deque()
-
-        def arguments() -> Iterator[list[pa.Array]]:
-            for batch in batches:
-                if batch.num_rows:
-                    waiting.append(batch)
-                    yield [batch.column(place) for place in self.places or (0,)]
-
-        for made in self.task(arguments()):
-            columns = [*waiting.popleft().columns, *made.flatten()]
+        for batch, made in _beside_each(batches, self.task, self.places):
+            columns = [*batch.columns, *made.flatten()]
             yield outgoing(pa.RecordBatch.from_arrays(columns, [f"c{at}" for at in range(len(columns))]))
+
+
+def _beside_each(
+    batches: Iterable[pa.RecordBatch], task: ColumnsTask, places: Sequence[int]
+) -> Iterator[tuple[pa.RecordBatch, pa.StructArray]]:
+    """Each batch that has rows, with what the task makes of its columns at these places."""
+    waiting: deque[pa.RecordBatch] = deque()
+
+    def arguments() -> Iterator[list[pa.Array]]:
+        for batch in batches:
+            if batch.num_rows:
+                waiting.append(batch)
+                yield [batch.column(place) for place in places or (0,)]
+
+    for made in task(arguments()):
+        yield waiting.popleft(), made
 
 
 def struct_of(columns: Sequence[pa.Array], types: Sequence[DataType]) -> pa.Array:
@@ -246,8 +273,30 @@ def _with_six_digits(kind: DataType) -> DataType:
     return type(kind)(_SIX, kind.is_nullable) if short else kind  # type: ignore[call-arg,arg-type]
 
 
+def projected(
+    part: Part, expressions: Sequence[Rex], types: Sequence[DataType], columns: Schema, context: Context
+) -> Part:
+    """Computed columns.
+
+    :param types: of the columns of the rows.
+    :param columns: what the plan says of the computed ones.
+    """
+    same_types = all(arrow_type(each.type) == arrow_type(column.type) for each, column in zip(expressions, columns))
+    if same_types and part.python is not None and any(spark_text(each) is None for each in expressions):
+        return Part.of_python(in_python(part.python, expressions, types, context))
+    computed = compute(part, expressions, types, context)
+    made = computed.part.select(typed_texts(computed.texts, computed.types, columns))
+    if not same_types:
+        return made
+    return made.or_in_python(lambda rows: in_python(rows, expressions, types, context), part)
+
+
 def filtered(part: Part, condition: Rex, types: Sequence[DataType], context: Context) -> Part:
-    """The rows for which the condition is TRUE. What Spark can check is checked before the rest."""
+    """The rows for which the condition is TRUE. What Spark can check is checked before the rest.
+
+    Rows that Python makes are compared there: a row that is dropped costs less than one that goes to Spark.
+    """
+    by_spark = []
     texts = []
     rest = []
     parts = conjuncts(condition)
@@ -258,13 +307,60 @@ def filtered(part: Part, condition: Rex, types: Sequence[DataType], context: Con
         if text is None:
             rest.append(each)
         else:
+            by_spark.append(each)
             texts.append(text)
     if texts:
-        part = part.where(texts)
+        if all(map(_only_compares, by_spark)) and part.python is not None:
+            part = Part.of_python(_kept_by_python(part.python, by_spark, types, context))
+        else:
+            checked = part.where(texts)
+            part = checked.or_in_python(lambda rows: _kept_by_python(rows, by_spark, types, context), part)
     if not rest:
         return part
+    if part.python is not None:
+        return Part.of_python(_kept_by_python(part.python, rest, types, context))
     computed = compute(part, rest, types, context)
     return computed.part.where(computed.texts).select(names(len(types)))
+
+
+_COMPARING = frozenset({"=", "<>", "<", "<=", ">", ">=", "IN", "BETWEEN", "IS NULL", "IS NOT NULL", "AND", "OR", "NOT"})
+
+
+def _only_compares(condition: Rex) -> bool:
+    """Whether a condition compares columns and constants only, which is cheap for whole columns."""
+    return all(
+        isinstance(part, (Ref, Literal)) or (isinstance(part, Call) and part.function in _COMPARING)
+        for part in walk(condition)
+    )
+
+
+def _kept_by_python(
+    rows: FromPython, conditions: Sequence[Rex], types: Sequence[DataType], context: Context
+) -> FromPython:
+    tasks = [columns_task([each], types, context) for each in conditions]
+    kept = Kept(tuple((task, tuple(used)) for task, used in tasks))
+    return rows.then(kept, rows.schema, partial(context.ship, what=_WHAT))
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Keeps the rows of each batch for which all conditions are TRUE, each of which is computed only for the rows that
+    are left by those before."""
+
+    conditions: tuple[tuple[ColumnsTask, tuple[int, ...]], ...]
+    """a condition, and the places of its columns"""
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for task, places in self.conditions:
+            batches = _those(batches, task, places)
+        yield from batches
+
+
+def _those(batches: Iterable[pa.RecordBatch], task: ColumnsTask, places: Sequence[int]) -> Iterator[pa.RecordBatch]:
+    for batch, made in _beside_each(batches, task, places):
+        kept = batch.filter(made.field(0))
+        if kept.num_rows:
+            yield kept
 
 
 def ordered(text: str, key: SortKey) -> Column:

@@ -152,7 +152,9 @@ class Part:
         self._frame = frame
         self._depth = depth
         self._view: str | None = None
+        self._shared = False
         self._python: FromPython | None = None
+        self._in_python: Callable[[], FromPython] | None = None
 
     @classmethod
     def of_python(cls, rows: FromPython) -> Part:
@@ -180,11 +182,11 @@ class Part:
     def frame(self) -> DataFrame:
         """The rows as a frame. Rows without columns have one in it that means nothing."""
         if self._frame is None:
-            if self._python is not None:
-                self._frame = self._python.frame()
-            else:
-                assert self._text is not None
+            if self._text is not None:
                 self._frame = frame_of_sql(self.session, self._text)
+            else:
+                assert self._python is not None
+                self._frame = self._python.frame()
         return self._frame
 
     @property
@@ -197,13 +199,17 @@ class Part:
     def python(self) -> FromPython | None:
         """The Python function that makes the rows; None if there is none, if a later step has changed its rows, or if
         several parts of the plan read them."""
-        return self._python if self._view is None else None
+        if not self._may_be_python:
+            return None
+        if self._python is None and self._in_python is not None:
+            self._python = self._in_python()
+        return self._python
 
     @property
     def relation(self) -> str:
         """What names the rows in a FROM clause."""
         if self._view is None and (self._text is None or self._depth > _DEEPEST or len(self._text) > _LONGEST):
-            self.keep_as_view()
+            self._make_view()
         return self._view or f"({self._text})"
 
     @property
@@ -213,6 +219,10 @@ class Part:
 
     def keep_as_view(self) -> None:
         """Let Spark read the query once, where several others read from it."""
+        self._shared = True
+        self._make_view()
+
+    def _make_view(self) -> None:
         if self._view is None:
             self._view = f"millrace_{next(_numbers)}"
             register_view(self.frame, self._view)
@@ -220,10 +230,32 @@ class Part:
     def select(self, columns: Iterable[str], clause: str = "") -> Part:
         """``SELECT columns FROM these rows clause``."""
         columns = list(columns)
-        places = None if self.python is None or clause else _picks(columns)
-        if self.python is not None and places:
+        places = None if clause else _picks(columns)
+        if places and self._text is None and self.python is not None:
             return Part.of_python(self.python.picked(places))
-        return query(f"SELECT {', '.join(columns) or NOTHING} FROM {self.relation}{clause and ' ' + clause}", self)
+        made = query(f"SELECT {', '.join(columns) or NOTHING} FROM {self.relation}{clause and ' ' + clause}", self)
+        return made.or_in_python(lambda rows: rows.picked(places), self) if places else made
+
+    def or_in_python(self, way: Callable[[FromPython], FromPython], source: Part) -> Part:
+        """These rows, which Spark computes from ``source``, and Python can as well: where that comes from a Python
+        function and a Python function reads this, they stay in the process, and Spark gets no row of either.
+
+        :param way: what Python does; it must give the same rows.
+        """
+        if source._may_be_python:
+            self._in_python = lambda: way(source.known_python)
+        return self
+
+    @property
+    def _may_be_python(self) -> bool:
+        return not self._shared and (self._python is not None or self._in_python is not None)
+
+    @property
+    def known_python(self) -> FromPython:
+        """``python``, of which there must be one."""
+        found = self.python
+        assert found is not None, "only parts that several others read become views, and that before they are read"
+        return found
 
     def where(self, conditions: Iterable[str]) -> Part:
         """The rows for which all conditions are TRUE."""
