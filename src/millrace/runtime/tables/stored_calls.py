@@ -22,8 +22,11 @@ BEGIN_EMPTY = "millrace.table.aggregate.new-begin-empty"
 
 Accumulator = tuple[Any, ...]
 OF_SESSIONS, OF_COUNTED, OF_VALUES = "sessions", "counted windows", "windows beside values"
-"""containers of accumulators: sessions of a key, counted windows of a key, and windows with values in rows of their
-own"""
+OF_WHOLE_WINDOWS = "whole windows"
+"""containers of accumulators: sessions of a key, counted windows of a key, windows with values in rows of their own,
+and windows that overlap but have no slices"""
+_WITH_SLICES = {"", OF_VALUES}
+"""containers between which the accumulators stay the same"""
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,11 @@ class StoredCall:
     name: str = ""
     """the query's name of its result, as readers of a savepoint see it; a changed name changes no state"""
 
+    @property
+    def is_mergeable(self) -> bool:
+        """Whether it has nothing but slots of fixed types, which are merged slice by slice."""
+        return not (self.entries or self.distinct) and len(self.slots) == self.width
+
 
 def _call(plain: dict[str, Any]) -> StoredCall:
     several: dict[str, Any] = {name: tuple(plain[name]) for name in ("types", "slots", "filters")}
@@ -74,7 +82,7 @@ class StoredCalls:
     """types of the key columns"""
     calls: tuple[StoredCall, ...] = ()
     shape: str = ""
-    """what contains the accumulators: ``OF_SESSIONS``, ``OF_COUNTED``, ``OF_VALUES``, or nothing"""
+    """what contains the accumulators: one of those above, or nothing"""
     first: int = 1
     """index of the calls' first slot; the slots before count rows"""
     rows: tuple[StoredRows, ...] = ()
@@ -184,7 +192,8 @@ def kept(before: StoredCalls, now: StoredCalls, zeros: Accumulator, begin_empty:
         raise NotKeptError(other_groups or "aggregates other windows")
     if len(before.keys) != len(now.keys) or not all(map(widens, before.keys, now.keys)):
         raise NotKeptError(f"has keys of types {', '.join(now.keys)}; before {', '.join(before.keys)}")
-    if (before.shape, before.first) != (now.shape, now.first):
+    same_shape = before.shape == now.shape or {before.shape, now.shape} == _WITH_SLICES
+    if not same_shape or before.first != now.first:
         raise NotKeptError("keeps its aggregates in another way")
     known = {call.text: (place, call) for place, call in zip(before.places, before.calls)}
     slots: list[int | None] = list(range(now.first))

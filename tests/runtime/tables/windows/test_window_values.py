@@ -23,7 +23,7 @@ from millrace.runtime.state.backend import KeyedStateBackend, only_keys
 from millrace.runtime.state.column_deltas import divided, table_of
 from millrace.runtime.state.window_tables import WindowTable
 from millrace.runtime.state.working import WorkingState
-from millrace.runtime.tables.stored_calls import NotKeptError, kept
+from millrace.runtime.tables.stored_calls import NotKeptError, StoredCalls, kept
 from millrace.runtime.tables.windows import stored_slices
 from millrace.runtime.tables.windows.window_aggregate import WINDOWS
 from millrace.runtime.tables.windows.window_config import WindowAggregate
@@ -171,10 +171,36 @@ def test_the_layout_of_state_has_no_slots_for_them() -> None:
     assert [call.distinct for call in layout.calls] == ["window values 0", ""]
 
 
-def test_state_that_has_them_in_accumulators_is_refused() -> None:
-    calls = (aggregate_call("COUNT", (NUMBER,), distinct=True),)
-    found = config(*calls, meaning=("windows",), call_texts=("COUNT(DISTINCT n)",)).stored()
+def layout_of(*calls: AggCall) -> tuple[StoredCalls, Any]:
+    texts = tuple(f"{call.function}({'DISTINCT ' * call.distinct}n)" for call in calls)
+    found = config(*calls, meaning=("windows",), call_texts=texts).stored()
     assert found is not None
-    layout, zero = found
+    return found
+
+
+def test_state_that_has_them_in_accumulators_is_refused() -> None:
+    """As that of an earlier version."""
+    layout, zero = layout_of(aggregate_call("COUNT", (NUMBER,), distinct=True))
+    (call,) = layout.calls
+    before = replace(layout, shape="", calls=(replace(call, slots=("int64",), width=1, distinct="distinct-0"),))
     with pytest.raises(NotKeptError, match="in another way"):
-        kept(replace(layout, shape=""), layout, zero, begin_empty=False)
+        kept(before, layout, zero, begin_empty=False)
+
+
+def test_other_calls_go_on_when_they_come_or_go() -> None:
+    total, count = aggregate_call("SUM", (NUMBER,)), aggregate_call("COUNT", (NUMBER,), distinct=True)
+    (plain, zero), (both, zero_of_both) = layout_of(total), layout_of(count, total)
+    slots = tuple(range(len(zero)))
+    assert kept(plain, both, zero_of_both, begin_empty=True).slots == slots
+    assert kept(both, plain, zero, begin_empty=False).slots == slots
+    with pytest.raises(NotKeptError, match="is new"):
+        kept(plain, both, zero_of_both, begin_empty=False)
+
+
+def test_slices_are_no_windows() -> None:
+    """Values in the order of their arrival have an object for each window, and overlapping windows no slices then."""
+    total, several = aggregate_call("SUM", (NUMBER,)), aggregate_call("ARRAY_AGG", (NUMBER,))
+    (plain, zero), (both, zero_of_both) = layout_of(total), layout_of(total, several)
+    for before, (now, empty) in ((plain, (both, zero_of_both)), (both, (plain, zero))):
+        with pytest.raises(NotKeptError, match="in another way"):
+            kept(before, now, empty, begin_empty=True)

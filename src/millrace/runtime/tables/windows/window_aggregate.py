@@ -19,7 +19,7 @@ from millrace.runtime.tables.aggregates.aggregating import AggregatingOperator, 
 from millrace.runtime.tables.columns.key_hashes import key_subtasks
 from millrace.runtime.tables.columns.keys import Ids
 from millrace.runtime.tables.columns.window_times import clock_times, passed
-from millrace.runtime.tables.stored_calls import OF_VALUES, StoredCalls
+from millrace.runtime.tables.stored_calls import OF_VALUES, OF_WHOLE_WINDOWS, StoredCalls
 from millrace.runtime.tables.windows.contents import Results, WindowContents, contents_of
 from millrace.runtime.tables.windows.firing import FiringOperator
 from millrace.runtime.tables.windows.window_config import WindowAggregate, window_rows
@@ -30,23 +30,31 @@ from millrace.runtime.windows.slicing import Agenda
 WINDOWS = "window accumulators"
 
 
-def stored_beside_values(config: WindowAggregate) -> tuple[StoredCalls, tuple[Any, ...]] | None:
-    """As ``stored_calls``, for windows some of whose calls have their values in rows; None: no call has."""
+def stored_windows(config: WindowAggregate) -> tuple[StoredCalls, tuple[Any, ...]] | None:
+    """As ``stored_calls``. Calls with values in rows of their own have no slots."""
     values = value_calls(config)
-    found = stored_calls(config, config, WINDOWS, OF_VALUES) if values else None
+    found = stored_calls(config, config, WINDOWS, OF_VALUES if values else "")
     if found is None:
         return None
     layout, zero = found
+    if not values:
+        whole = may_share_slices(config) and not all(call.is_mergeable for call in layout.calls)
+        return replace(layout, shape=OF_WHOLE_WINDOWS if whole else ""), zero
     calls, zeros = list(layout.calls), list(zip(layout.places, (call.width for call in layout.calls)))
     for number, several in enumerate(values):
         for each in several.calls:
             before, name = calls[each.place], values_name(number)
-            calls[each.place] = replace(
-                before, slots=(), width=0, entries="", distinct=name, filters=before.filters or ("",)
-            )
+            filters = before.filters or ("",)
+            calls[each.place] = replace(before, slots=(), width=0, entries="", distinct=name, filters=filters)
             zeros[each.place] = (0, 0)
     plain = [zero[start : start + width] for start, width in zeros]
     return replace(layout, calls=tuple(calls)), (zero[0], *(each for slots in plain for each in slots))
+
+
+def may_share_slices(config: WindowAggregate) -> bool:
+    """Whether windows overlap, and their slices are those of all keys."""
+    overlap = (config.window.slide or config.window.size) < config.window.size
+    return overlap and config.time is not None and config.attached is None
 
 
 class WindowAggregateOperator(FiringOperator[WindowAggregate], AggregatingOperator[WindowAggregate]):
@@ -57,8 +65,7 @@ class WindowAggregateOperator(FiringOperator[WindowAggregate], AggregatingOperat
         super().setup(context, output)
         config = self.config
         self._windows = config.slicing
-        overlap = (config.window.slide or config.window.size) < config.window.size
-        may_share = overlap and self._event_time and config.attached is None
+        may_share = may_share_slices(config)
         self._contents = self._made(may_share)
         self._sliced = may_share and self._contents.shares_slices
         self._width = len(config.keys) + (1 if config.attached is None else 2)

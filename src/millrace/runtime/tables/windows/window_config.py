@@ -90,7 +90,7 @@ class WindowAggregate(TimedWindows):
     def stored(self) -> tuple[StoredCalls, tuple[Any, ...]] | None:
         from millrace.runtime.tables.windows.count_windows import COUNTED, ROWS
         from millrace.runtime.tables.windows.sessions import SESSIONS
-        from millrace.runtime.tables.windows.window_aggregate import WINDOWS, stored_beside_values
+        from millrace.runtime.tables.windows.window_aggregate import stored_windows
 
         if self.emission is not None:  # the rows that were given have the values of all calls
             return None
@@ -98,7 +98,7 @@ class WindowAggregate(TimedWindows):
             return stored_calls(self, replace(self, retracts=False), COUNTED, OF_COUNTED)
         if self.window.kind == "SESSION" and self.attached is None:
             return stored_calls(self, self, SESSIONS, OF_SESSIONS)
-        return stored_beside_values(self) or stored_calls(self, self, WINDOWS)
+        return stored_windows(self)
 
     @property
     def arrow_key_types(self) -> list[pa.DataType]:
