@@ -245,6 +245,11 @@ def test_rows_are_aggregated_once_a_slice_where_results_can_be_merged(
     assert ("Aggregate" in below) is sliced, plan
 
 
+def test_rows_are_sorted_once_for_their_sessions(context: Context) -> None:
+    plan = explain(over_rows(TABLE, WINDOWS["session"], agg("COUNT")), context, "simple")
+    assert plan.count(" Sort [") == 1, plan
+
+
 def test_the_hour_that_summer_time_skips_is_an_hour_of_the_local_clock(spark: SparkSession) -> None:
     """Both ways to the microseconds of a TIMESTAMP agree, and are right: on 2021-03-14 New York's clocks skip two
     o'clock, on 2021-11-07 one o'clock comes twice. Neither matters to a time that has no zone."""

@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 from millrace.relational import nodes as n
 from millrace.relational import types as t
+from millrace.relational.rex import AggCall, Ref
 from millrace.relational.types import DataType
 from millrace.spark.tables.nodes.forms import batch_form
 from millrace.spark.tables.steps.computed import names, typed_texts, types_of
@@ -24,8 +25,9 @@ from millrace.spark.tables.steps.partial_results import in_two_steps
 from millrace.spark.tables.steps.parts import Part, frame_of_sql, numbered
 from millrace.spark.tables.steps.sql_text import DATE_TIME, from_micros, micros, zoned
 
-_START, _END, _TIME = "window_start_us", "window_end_us", "time_us"
+_START, _END, _TIME, _WHOLE = "window_start_us", "window_end_us", "time_us", "whole_us"
 """columns with microseconds of local time"""
+_MICROS = t.BigIntType()
 _LENGTH_FOLLOWS = ("TUMBLE", "HOP")
 """kinds of windows that are all of one length, so that the end follows from the start"""
 
@@ -52,7 +54,11 @@ def window_aggregate(node: n.WindowAggregate, inputs: list[Part], context: Conte
     else:
         window = [_START] if node.window.kind in _LENGTH_FOLLOWS else [_START, _END]
         timed = _timed(inputs[0], node.time, node.input.schema)
-        grouped = _by_slices(timed, node, window, context) or _by_rows(timed, node, window, context)
+        grouped = (
+            _by_slices(timed, node, window, context)
+            or _by_sessions(timed, node, context)
+            or _by_rows(timed, node, window, context)
+        )
         start = f"c{keys}"
         end = f"({start} + {node.window.size * 1000}L)" if len(window) == 1 else f"c{keys + 1}"
         start, end = from_micros(start), from_micros(end)
@@ -94,6 +100,20 @@ def _by_slices(timed: Part, node: n.WindowAggregate, window: Sequence[str], cont
     columns += [f"{text} AS {name}" for text, name in steps.partial.items()]
     slices = part.select(columns, f"GROUP BY {', '.join([*own_keys, _SLICE])}")
     return grouped_by(_assigned(slices, node.window, keys), [*keys, *window], None, steps.merged)
+
+
+def _by_sessions(timed: Part, node: n.WindowAggregate, context: Context) -> Part | None:
+    """As ``_grouped``: the end of a session is one more aggregate of its rows, so that it need not be looked for before
+    they are grouped. None if windows are no sessions."""
+    if node.window.kind != "SESSION" or node.sets is not None:
+        return None
+    keys, types = [f"c{key}" for key in node.keys], types_of(node.input.schema)
+    part = _begun(timed, node.window.size * 1000, keys).plus({f"c{len(types)}": _WHOLE})
+    last = AggCall("MAX", (Ref(_MICROS, len(types)),), _MICROS)
+    grouped = group(part, [*keys, _START], [*node.aggregates, last], None, [*types, _MICROS], context)
+    *found, end = names(len(keys) + len(node.aggregates) + 2)
+    texts = [*found[: len(keys) + 1], f"{end} + {node.window.size * 1000}L", *found[len(keys) + 1 :]]
+    return grouped.select(numbered(texts))
 
 
 _SLICE = "slice_us"
@@ -169,12 +189,16 @@ def _assigned(part: Part, window: n.WindowSpec, partition: Sequence[str]) -> Par
 
 
 def _sessions(part: Part, gap: int, partition: Sequence[str]) -> Part:
-    """A session goes on as long as the next row comes no later than the gap after the one before."""
+    whole = f"OVER (PARTITION BY {', '.join([*partition, _START])})"
+    return _begun(part, gap, partition).plus({_END: f"max({_WHOLE}) {whole} + {gap}L"})
+
+
+def _begun(part: Part, gap: int, partition: Sequence[str]) -> Part:
+    """The rows with their times in whole milliseconds, in which gaps and ends count, and the start of their sessions. A
+    session goes on as long as the next row comes no later than the gap after the one before."""
     by = f"PARTITION BY {', '.join(partition)} " if partition else ""
-    # Gaps and ends count in milliseconds.
-    part = part.plus({"whole_us": f"{_TIME} - pmod({_TIME}, 1000L)"})
-    before = f"lag(whole_us) OVER ({by}ORDER BY whole_us)"
-    part = part.plus({"begins": f"CAST(coalesce(whole_us - {before} > {gap}L, TRUE) AS INT)"})
-    part = part.plus({"session": f"sum(begins) OVER ({by}ORDER BY whole_us RANGE UNBOUNDED PRECEDING)"})
-    whole = f"OVER (PARTITION BY {', '.join([*partition, 'session'])})"
-    return part.plus({_START: f"min(whole_us) {whole}", _END: f"max(whole_us) {whole} + {gap}L"})
+    over = f"OVER ({by}ORDER BY {_WHOLE}"
+    part = part.plus({_WHOLE: f"{_TIME} - pmod({_TIME}, 1000L)"})
+    goes_on = f"{_WHOLE} - lag({_WHOLE}) {over}) <= {gap}L"
+    part = part.plus({"begun": f"CASE WHEN {goes_on} THEN NULL ELSE {_WHOLE} END"})
+    return part.plus({_START: f"max(begun) {over} RANGE UNBOUNDED PRECEDING)"})
